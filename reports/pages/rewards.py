@@ -1,13 +1,13 @@
 """What trainings learn: rewards over frames, and the time to a reward in words. Pure."""
 
-import statistics
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from statistics import fmean, median
 from typing import Any, Final
 
 from reports.data.rewards import CONVERGED_SHARE
 from reports.data.words import environments_text
-from reports.display.charts.curves import stride_of
 from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
 from reports.display.html import measured, runs_in
@@ -18,8 +18,10 @@ from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
+from suite.records.rewards import SMOOTHING_WINDOW
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
+MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
 REWARD: Final = (
     "The reward is the mean over an episode of full length, after 90 % of the rise that every run on the fewest GPUs"
     " has. Times are of iterations, without start-up, and of all seeds; how many times as soon a reward comes is of"
@@ -36,15 +38,16 @@ AGREEMENT: Final = (
 
 
 def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
-    """Yield the median reward of the runs that say how a configuration learns over million frames, as on a phone."""
+    """Yield over million frames what the figure learned_reward, or else last_reward, is if runs end there."""
     runs = runs_of(version)
     learned = runs.learned(row) if figure(version, row, "reached") else None
-    every = list(zip(*runs.rewards(runs.of(learned or row)).values(), strict=False))
-    stride = stride_of(len(every))
-    for iteration, rewards in enumerate(every, start=1):
-        known = [reward for reward in rewards if reward is not None]
-        if known and (iteration == len(every) or iteration % stride == 0):
-            yield Point(label=label, x=iteration * row["frames_per_iteration"] / 1e6, y=statistics.median(known))
+    own = runs.of(learned or row)
+    window, reward_of = (own["reward_window"][0], fmean) if learned else (SMOOTHING_WINDOW, median)
+    every, last = runs.rewards(own).values(), own["iterations"][0]
+    for end in reversed(range(last, window - 1, -math.ceil(last / MAX_POINTS))):
+        windows = ([reward for reward in rewards[end - window : end] if reward is not None] for rewards in every)
+        if known := [reward_of(rewards) for rewards in windows if len(rewards) == window]:
+            yield Point(label=label, x=end * row["frames_per_iteration"] / 1e6, y=median(known))
 
 
 def learned_at(line: Line, *rows: Row) -> set[str]:

@@ -294,7 +294,9 @@ def _learning(version: Version, task: str, others: Sequence[Line]) -> list[Html]
         places += sorted(learned_at(line, row)) or [line.where] if drawn else []
     if not points:
         return []
-    texts = Texts(title=f"What {task} learns", source=source_line(version.name, places), x="Million frames", y="Reward")
+    note = "Mean over an episode of full length; median of five iterations where speed was measured too."
+    source = source_line(version.name, places)
+    texts = Texts(title=f"What {task} learns", source=source, x="Million frames", y="Reward", note=note)
     headings = (
         "Training", "Processes", "Environments", "Million frames", "last_reward", "Least", "Most", "learned_success",
     )  # fmt: skip
@@ -315,8 +317,7 @@ def _at_the_end(line: Line) -> Iterator[list[str]]:
         if reward := learned or line.figure(of, f"{start}last_reward"):
             frames = own["environments"] * own["steps"] * own["iterations"] / 1e6
             size, success = f"{row['environments']:,}", line.figure(of, f"{start}learned_success")
-            shown = map(measured, (reward, *ends, success))
-            yield [line.label, str(processes_of(row)), size, f"{frames:,.0f}", *shown]
+            yield [line.label, str(processes_of(row)), size, f"{frames:,.0f}", *map(measured, (reward, *ends, success))]
 
 
 def _times(version: Version, task: str, scaling: Sequence[Line], filled: Sequence[Line]) -> Iterator[Html]:

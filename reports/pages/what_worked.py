@@ -29,8 +29,8 @@ from suite.records.worked import (
 
 MIN_LEARNED: Final = 10  # iterations; of fewer a reward says nothing
 REWARD: Final = (
-    "The reward at the end is the median over the runs; of each it is the median of the last five iterations. A curve"
-    " is the median over the runs in each iteration, so the number beside it is that of the last iteration alone."
+    "A reward is the median over the runs; of each it is the median of five iterations: those that the run ended with,"
+    " and in a curve those up to there."
 )
 
 
@@ -114,7 +114,7 @@ def _chart(version: Version, rows: Sequence[Row]) -> Html:
     sizes = ((row, f"{counted(row['processes'], 'process')}, {environments_text(row['environments'])}") for row in rows)
     points = [point for row, size in sizes for point in curve(version, row, f"{_trained_by(row)}, {size}")]
     if not points:
-        return paragraph(f"No run of {task} reported a reward: training was too short for an episode to end.")
+        return paragraph(f"No run of {task} reported a reward in five iterations: training was too short.")
     name = rows[0]["set"]
     where = [own.campaign.where for own in version.without_speeds if (own.name or "results") == name]
     texts = Texts(

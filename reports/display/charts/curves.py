@@ -1,6 +1,5 @@
 """The form ``curves``: reward over iterations, frames or time, a line each. Pure."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,12 +10,6 @@ from reports.display.charts import drawing
 from reports.display.charts.drawing import Axis, Point, Spec, Texts, layered
 
 HEIGHT_PX: Final = 230
-MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
-
-
-def stride_of(iterations: int) -> int:
-    """Every so many iterations of a curve are drawn."""
-    return max(1, math.ceil(iterations / MAX_POINTS))
 
 
 def curves(points: Sequence[Point], texts: Texts) -> Spec:

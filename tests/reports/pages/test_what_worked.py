@@ -85,9 +85,10 @@ def test_rewards_of_each_task_are_shown_where_training_was_long_enough_for_some(
     version: Version, tmp_path: Path
 ) -> None:
     assert worked.learned(version).markup.count("<figure") == 4  # of each series
-    assert "At the end: rsl_rl, 1 process, 32 environments: 3.64; rsl_rl, 2 processes, 64 environments: 3.64." in (
-        worked.learned(version).text
-    )
+    shown = worked.learned(version).text
+    rows = [line.split("\t") for line in shown.splitlines() if line.startswith("Ant, 32")]
+    assert [row[2:] for row in rows[:2]] == [["1", "32", "1", "3.62"], ["2", "64", "1", "3.62"]]
+    assert "At the end: rsl_rl, 1 process, 32 environments: 3.62; rsl_rl, 2 processes, 64 environments: 3.62." in shown
     short = make_result(make_case(iterations=worked.MIN_LEARNED - 1), 0.5)
     assert worked.learned(read_version(write_results([short], tmp_path / "short"), name="v")).text == ""
 
