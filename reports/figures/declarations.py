@@ -179,7 +179,7 @@ def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
         yield Declaration(id=_id(of, f"reached{end}"), kind="reached", column=f"{column}{mark}", of=own, over=target)
     yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
     for name, (end, kind) in product(("learned_reward", "learned_success"), SPREAD.items()):
-        yield Declaration(id=_id(of, f"{name}{end}"), kind=kind, column=name, of=own)
+        yield Declaration(id=_id(of, f"{name}{end}"), kind=kind, column=f"{name}/seed", of=own)
 
 
 def _predicted(pairs: Sequence[Pair], runs: Runs, target: Selection) -> Iterator[Declaration]:

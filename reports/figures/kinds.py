@@ -90,15 +90,15 @@ def _selected(selection: Selection, runs: Runs) -> pl.DataFrame:
 
 
 def _of_column(statistic: Callable[[Sequence[Any]], float | Estimate]) -> Callable[[Declaration, Runs], Figure]:
-    """A statistic of the values that runs have in the column."""
+    """A statistic of the values of runs; of ``learned_reward/seed`` those of seeds, each the mean over its runs."""
 
     def figure(declaration: Declaration, runs: Runs) -> Figure:
-        values = _selected(declaration.of, runs)[declaration.column].drop_nulls().to_list()
-        value = statistic(values) if values else None
-        estimate = (
-            value if isinstance(value, Estimate) else None if value is None else Estimate(value=value, interval=None)
-        )
-        return _figure(declaration, estimate, len(values))
+        column, _, by = declaration.column.partition("/")
+        rows = _selected(declaration.of, runs).drop_nulls(column)
+        own = rows.group_by(by).agg(pl.col(column).mean()) if by else rows
+        value = statistic(own[column].to_list()) if len(rows) else None
+        estimate = value if isinstance(value, Estimate | None) else Estimate(value=value, interval=None)
+        return _figure(declaration, estimate, len(rows))
 
     return figure
 

@@ -275,7 +275,7 @@ def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration
     yield f"{name}/seeds", ("count", "seed", _pool(own), "")
     for column in ("learned_reward", "learned_success"):
         for kind in ("median", "least", "most"):
-            yield f"{name}/{column}{'' if kind == 'median' else f'_{kind}'}", (kind, column, _pool(own), "")
+            yield f"{name}/{column}{'' if kind == 'median' else f'_{kind}'}", (kind, f"{column}/seed", _pool(own), "")
 
 
 def _sooner(name: str, own: Row, target: str, what: str, faster: str) -> Iterator[tuple[str, Declaration]]:

@@ -80,8 +80,13 @@ def product(text: str, figures: Mapping[str, Mapping[str, Any]], *, has_unit: bo
 
 def _of_values(statistic: Callable[[Sequence[Any]], Any]) -> Kind:
     def kind(column: str, of: Rows, *_: Rows) -> Computed:
-        values = [row[column] for row in of if row[column] is not None]
-        return statistic(values) if values else None, None, len(values)
+        """Of ``learned_reward/seed`` the values are of seeds, each the mean over its runs; else of runs."""
+        name, by = column.partition("/")[::2]
+        own = [row for row in of if row[name] is not None]
+        values = [row[name] for row in own]
+        if by:
+            values = [statistics.fmean(row[name] for row in own if row[by] == key) for key in {row[by] for row in own}]
+        return statistic(values) if values else None, None, len(own)
 
     return kind
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from reports.figures.lines import Figure, Line, over_environments, over_gpus
 from reports.figures.tables import computed, runs_of
 from reports.pages import home, tasks
 from reports.pages.home import _for_a_reward
-from reports.pages.rewards import by_marks, filled_or_added, sooner, time_to_reward, times
+from reports.pages.rewards import by_marks, curve, filled_or_added, sooner, time_to_reward, times
 from reports.sets.version import read_version
 from reports.verification.figures import _declared
 from reports.verification.runs import _reward_window as verified_window
@@ -231,6 +232,12 @@ def test_a_prediction_is_of_one_base_and_of_runs_on_one_node(tmp_path: Path) -> 
     assert (equal["low"], equal["high"], equal["status"]) == (1.0, 1.0, "within noise")
 
 
+def at_the_end(result: CaseResult) -> float:
+    """The reward at the end of a result of one run, the mean over five iterations."""
+    (record,) = result.rounds
+    return statistics.fmean(reward for reward in record.ranks[0].samples["reward_mean"][-5:] if reward is not None)
+
+
 def test_runs_of_several_sets_are_one_pool_if_they_learn_the_same_and_a_seed_counts_once(tmp_path: Path) -> None:
     name = f"gpus/{SERIES}-n128-1x1"
     alone = figures(tmp_path / "a", gpus=measured(), one=[learned(1), learned(2)])
@@ -240,6 +247,13 @@ def test_runs_of_several_sets_are_one_pool_if_they_learn_the_same_and_a_seed_cou
     assert [same_seeds[f"{name}/frames_to_reward"][end] for end in ends] == pytest.approx(
         [alone[f"{name}/frames_to_reward"][end] for end in ends]
     )
+    assert same_seeds[f"{name}/learned_reward"]["runs"] == 6
+    unlike = learned(1, pace=0.5, paces=SEEDS[:1])  # the first seed, learning something else
+    again = figures(tmp_path / "d", gpus=measured(), one=[learned(1), learned(2)], two=[unlike])
+    first, *others = (at_the_end(learned(1, paces=(pace,))) for pace in SEEDS)
+    expected = sorted([(first + at_the_end(unlike)) / 2, *others])
+    shown = [again[f"{name}/learned_reward{end}"]["value"] for end in ("_least", "", "_most")]
+    assert shown == pytest.approx(expected)
     more = [learned(1, seed=142), learned(2, seed=142, minibatch_size=256)]
     other = figures(tmp_path / "c", gpus=measured(), one=[learned(1), learned(2)], two=more)
     assert other[f"{name}/seeds"]["value"] == 6
@@ -363,6 +377,28 @@ def test_every_number_of_processes_has_its_reward_and_success_at_the_end(tmp_pat
         assert cells[1] == number
         assert f'value="{name}/learned_reward"' in reward
         assert f'value="{name}/learned_success"' in success
+
+
+def test_a_curve_of_rewards_ends_with_the_reward_of_the_table(tmp_path: Path) -> None:
+    """Of runs of learning it is the mean over an episode, here of eight iterations; of others the median of five."""
+    on_one_gpu = [learned(own, pace=0.2) for own in (1, 2)]
+    episode_s = 8 * on_one_gpu[0].case.num_steps_per_env
+    episode = {"episode_length_s": episode_s, "physics_dt_s": 0.5, "decimation": 2}
+    on_one_gpu = [
+        replace(own, rounds=tuple(replace(run, workload=episode) for run in own.rounds)) for own in on_one_gpu
+    ]
+    figures(tmp_path, gpus=[*measured(gpus=(1, 2)), *measured(512, gpus=(1, 2))], one=on_one_gpu)
+    version = read_version(tmp_path, name="v")
+    lines = over_gpus(version, "Ant", of_rewards=True)
+    known = [
+        (line.figure(row, "learned_reward") or line.figure(row, "last_reward") or {}, [*curve(version, row, "")][-1])
+        for line in lines
+        for row in line.rows
+    ]
+    assert sorted(own["column"] for own, _ in known) == ["last_reward"] * 2 + ["learned_reward/seed"] * 2
+    assert [end.y for _, end in known] == pytest.approx([own["value"] for own, _ in known])
+    cells = [cells[4] for line in lines for cells in tasks._at_the_end(line)]
+    assert [paragraph(cell).text for cell in cells] == [f"{end.y:.3g}" for _, end in known]
 
 
 def test_a_curve_of_rewards_is_of_runs_of_these_before_it_is_of_most_gpus(tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def test_a_kind_of_the_values_of_runs(kind: str, value: float) -> None:
     assert computed(kind, "iteration_s", RUNS) == [pytest.approx(value), None, None, 4, None]
 
 
+def test_a_seed_counts_once_as_the_mean_over_its_runs() -> None:
+    runs = [{**row, "seed": seed} for row, seed in zip(RUNS[4:], (1, 1, 1, 2), strict=True)]
+    of_seeds = statistics.fmean(TIMES_S["b"][:3]), TIMES_S["b"][3]
+    for kind, value in {"median": statistics.fmean(of_seeds), "least": of_seeds[0], "most": of_seeds[1]}.items():
+        assert computed(kind, "iteration_s/seed", runs) == [pytest.approx(value), None, None, 4, None]
+
+
 def test_a_mean_has_students_interval_on_logarithms_and_a_share_adds_runs() -> None:
     logs = np.log(TIMES_S["b"])
     interval = scipy_stats.t.interval(0.95, 3, loc=logs.mean(), scale=logs.std(ddof=1) / 2)
