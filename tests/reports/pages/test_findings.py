@@ -41,6 +41,9 @@ def test_a_finding_is_as_sure_as_its_figures() -> None:
         assert bool(words) == bool(finding.figures), finding.id
         if words - {""} and words != {None} and finding.status == "clear":
             assert "clear" in words or None in words, finding.id
+        if finding.status == "clear":
+            of_rewards = {row["status"] for row in figures_of(own, finding) if row["id"].endswith("/sooner")}
+            assert of_rewards <= {"clear"}, finding.id
 
 
 def test_two_configurations_of_a_campaign_have_two_names_in_words() -> None:
