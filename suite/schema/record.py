@@ -30,6 +30,7 @@ Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
+RULE_WORDS: Final[Mapping[MinibatchRule, str]] = {"fixed_minibatch": "same minibatch", "fixed_updates": "same steps"}
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 # All but the first two are controls; the second trains too, but is no training in turn.
@@ -37,6 +38,12 @@ Workload = Literal[
     "train", "async_pipeline", "environment_step", "rendering", "all_reduce", "collection", "collection_ray",
     "policy_rollout", "dataset_recording",
 ]  # fmt: skip
+WORKLOAD_WORDS: Final[Mapping[Workload, str]] = {  # what is shown in place of a library that trains
+    "environment_step": "steps alone", "rendering": "rendering alone", "all_reduce": "all-reduce alone",
+    "collection": "TorchRL's collector alone", "collection_ray": "TorchRL's collector over Ray",
+    "async_pipeline": "TorchRL's pipeline", "policy_rollout": "LeRobot's policy acting",
+    "dataset_recording": "LeRobot's data set writer",
+}  # fmt: skip
 KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too

@@ -30,7 +30,7 @@ from suite.matrix.selection import on_nodes_of, selected_cases, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, given_unused
-from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
+from suite.schema.record import RULE_WORDS, WORKLOAD_WORDS, Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
 
@@ -218,12 +218,13 @@ def print_plan(
         seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
         nodes = f" on {case.nnodes} nodes" if case.nnodes > 1 else ""
         where = "in one of them" if case.is_pipeline else "a process"
-        learning = f"nothing is trained: {case.workload}"
         if case.learns or case.is_pipeline:
             learning = (
                 f"minibatch {case.minibatch_size:,} a process ({case.global_minibatch_size:,} in total), "
-                f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
+                f"{case.optimiser_steps} optimiser steps an iteration, {RULE_WORDS[case.minibatch_rule]}"
             )
+        else:
+            learning = f"nothing is trained: {WORKLOAD_WORDS[case.workload]}"
         say(console, case.case_id, style="bold")
         say(
             console,
