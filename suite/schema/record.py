@@ -224,9 +224,9 @@ class PlannedCase:
     case: Case
     rounds: int  # fresh processes
     infeasible: str | None  # why it cannot run here, and what it would need; None if it can
-    estimated_gpu_minutes: float | None  # all rounds, GPUs times wall time; None if the task is unknown
-    estimated_wall_s: float | None  # one round
-    estimated_start_s: float | None = None  # its part of a round that is not iterations
+    estimated_wall_s: float | None  # one round; None if the task is unknown
+    estimated_start_s: float | None  # its part of a round that is not iterations
+    estimated_load: float  # of the GPU that its processes share, or the core, see suite.matrix.resources
 
 
 @dataclass(frozen=True, kw_only=True)
