@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from suite.files.wording import counted, slug
-from suite.schema.record import LEARNING_SUFFIX, Case, Stack
+from suite.schema.record import LEARNING_SUFFIX, RULE_WORDS, WORKLOAD_WORDS, Case, Stack
 
 TASKS: Final[Mapping[str, str]] = {
     "Isaac-Reorient-Cube-Shadow-Camera-Direct": "Shadow Hand with camera",
@@ -16,11 +16,6 @@ STACK_NAMES: Final[Mapping[Stack, str]] = {
     "ovphysx": f"PhysX{WITHOUT_ISAAC_SIM}",
     "isaacsim": "PhysX and RTX in Isaac Sim",
 }
-WORKLOADS: Final[Mapping[str, str]] = {  # what is shown in place of a library that trains
-    "environment_step": "steps alone", "rendering": "rendering alone", "collection": "TorchRL's collector alone",
-    "collection_ray": "TorchRL's collector over Ray", "async_pipeline": "TorchRL's pipeline",
-    "policy_rollout": "LeRobot's policy acting", "dataset_recording": "LeRobot's data set writer",
-}  # fmt: skip
 PACKAGES: Final = {"isaaclab": "Isaac Lab", "newton": "Newton", "warp-lang": "Warp", "ovphysx": "PhysX"}
 
 
@@ -31,7 +26,7 @@ def configuration_name(row: Mapping[str, Any]) -> str:
         settings = packages_text(row["packages"]) + (", cold" if row["kernel_cache"] == "empty" else "")
     parts = (
         task_name(row["task"]),
-        WORKLOADS.get(row["workload"], row["library"]),
+        WORKLOAD_WORDS.get(row["workload"], row["library"]),
         "" if row["physics"] == "kitless" else physics_name(row["physics"]),
         size_text(row),
         hardware_text(row),
@@ -43,7 +38,7 @@ def configuration_name(row: Mapping[str, Any]) -> str:
 def variant_text(row: Mapping[str, Any]) -> str:
     """``same steps``: the end of a configuration's id in words; empty if nothing sets it apart."""
     variant = f"-{row['variant']}".removesuffix(LEARNING_SUFFIX)
-    return variant.replace("fixed_updates", "same steps").replace("-", " ").strip()
+    return variant.replace("fixed_updates", RULE_WORDS["fixed_updates"]).replace("-", " ").strip()
 
 
 def task_name(task: str) -> str:

@@ -11,6 +11,7 @@ from reports.figures.published import PLAIN
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import plain_name
 from reports.sets.version import Version
+from suite.schema.record import RULE_WORDS
 from suite.statistics.intervals import Estimate
 
 type Figure = Mapping[str, Any]  # a row of the table of figures
@@ -159,8 +160,8 @@ def _size(row: Row, groups: Mapping[tuple[object, ...], Sequence[Row]]) -> str:
         for own in rows
         if (own["library"], own["scaling"], own["size"]) == (row["library"], row["scaling"], row["size"])
     }
-    rule = {"fixed_updates": ", same steps", "fixed_minibatch": ", same minibatch"}[row["minibatch_rule"]]
-    return f"{row['library']}, {size_text(row)}{rule if len(rules) > 1 else ''}{_physics(row)}"
+    rule = f", {RULE_WORDS[row['minibatch_rule']]}" if len(rules) > 1 else ""
+    return f"{row['library']}, {size_text(row)}{rule}{_physics(row)}"
 
 
 def _model(row: Row, _: object) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from reports.data.columns import WORK
-from reports.data.words import STACK_NAMES, WORKLOADS, gpu_name, hardware_text, task_name
+from reports.data.words import STACK_NAMES, gpu_name, hardware_text, task_name
 from reports.display.html import (
     MISSING,
     Cell,
@@ -32,6 +32,7 @@ from reports.figures.lines import Figure, estimate, figure
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import joined
+from suite.schema.record import RULE_WORDS, WORKLOAD_WORDS
 from suite.statistics.intervals import CONFIDENCE
 
 WORDS: Final = (
@@ -81,7 +82,7 @@ class Point:
         row = self.row
         return {
             "task": task_name(row["task"]),
-            "library": WORKLOADS.get(row["workload"], row["library"]),
+            "library": WORKLOAD_WORDS.get(row["workload"], row["library"]),
             "gpu": gpu_name(row),
             "gpus": row["gpus"],
             "physics": STACK_NAMES[row["physics"]],
@@ -108,7 +109,8 @@ class Point:
             settings, variant = f"{row['trainings_per_gpu']} trainings on a GPU", ""
         parts = (
             STACK_NAMES[row["physics"]], settings, variant if variant != settings else "",
-            "same steps" if row["minibatch_rule"] == "fixed_updates" else "", "through MPS" if row["mps"] else "",
+            RULE_WORDS["fixed_updates"] if row["minibatch_rule"] == "fixed_updates" else "",
+            "through MPS" if row["mps"] else "",
         )  # fmt: skip
         return ", ".join(part for part in parts if part)
 

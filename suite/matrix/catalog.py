@@ -105,16 +105,16 @@ class CostEntry(TomlTable):
             raise ValueError("should have optimiser steps that take less than iteration_s together")
         return self
 
-    def wall_s(self, *, num_envs: int, num_steps_per_env: int, iterations: float, optimiser_steps: int) -> float:
-        """Estimate the duration of one process [s].
+    def iteration_of_s(self, case: Case) -> float:
+        """Estimate how long an iteration of a case takes [s], at most: a part of it does not grow with environments.
 
         The rollout is proportional to steps and environments, but with fewer environments never faster than measured.
         The time of optimiser steps, if known, depends only on their number: tuned agents take few steps for many
         environments.
         """
-        scale = max(1.0, num_envs / self.num_envs) * num_steps_per_env / self.num_steps_per_env
+        scale = max(1.0, case.num_envs / self.num_envs) * case.num_steps_per_env / self.num_steps_per_env
         rollout_s = self.iteration_s - self._learning_s(self.optimiser_steps)
-        return self.start_up_s + iterations * (rollout_s * scale + self._learning_s(optimiser_steps))
+        return rollout_s * scale + self._learning_s(case.optimiser_steps if case.learns else 0)
 
     def _learning_s(self, optimiser_steps: int | None) -> float:
         return (optimiser_steps or 0) * (self.optimiser_step_s or 0.0)
@@ -158,12 +158,11 @@ class TaskEntry(TaskTable):
     obstacles: dict[Stack, str] | None = None  # why a stack does not run it; None: the stacks' tables say which do
 
     def cost_of(self, case: Case) -> CostEntry | None:
-        """Return the measurement nearest to a case; None if its device has none.
+        """Return the measurement by which an iteration of a case is shortest; None if its device has none.
 
         The device is always the same; stack, library and number of ranks are the same if such a measurement exists. A
         stack without one uses those of ``kitless``, and a library without one those of the first library that has some.
-        Among the rest, the measurement with the most environments up to those of the case wins, else the one with the
-        fewest.
+        Each of the rest says how long an iteration takes at most.
         """
         on_device = [entry for entry in self.costs if entry.device == case.device]
         costs = [entry for entry in on_device if entry.stack == case.stack]
@@ -172,10 +171,7 @@ class TaskEntry(TaskTable):
             entry for entry in costs if entry.rl_library == costs[0].rl_library
         ]
         costs = [entry for entry in costs if entry.world_size in (None, case.world_size)] or costs
-        fitting = [entry for entry in costs if entry.num_envs <= case.num_envs]
-        if fitting:
-            return max(fitting, key=lambda entry: entry.num_envs)
-        return min(costs, key=lambda entry: entry.num_envs, default=None)
+        return min(costs, key=lambda entry: entry.iteration_of_s(case), default=None)
 
 
 class CatalogTable(TomlTable):

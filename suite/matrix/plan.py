@@ -14,7 +14,7 @@ from suite.files.paths import import_path
 from suite.files.wording import counted
 from suite.matrix.catalog import Catalog, LibraryEntry, TaskEntry
 from suite.matrix.own_worker import own_worker_of
-from suite.matrix.resources import Cores, Need, Resources, Room, slowdown
+from suite.matrix.resources import Cores, Need, Resources, Room, load_of
 from suite.schema.record import ROUND_VARIABLE, Case, Launch, PlannedCase, RlLibrary, Stack, Workload
 
 THREAD_VARIABLES: Final = (
@@ -70,23 +70,17 @@ def plan(
         machine += _worker_reasons(case, one_worker, brings_python=brings_python)
         reasons = [*machine, *stack, *workload]
         cost = None if stack or workload else task.cost_of(case)
-        wall_s = None
+        wall_s, load = None, load_of(case, renders=task.cameras)
         if cost is not None:
-            wall_s = cost.wall_s(
-                num_envs=case.num_envs,
-                num_steps_per_env=case.num_steps_per_env,
-                iterations=case.iterations * slowdown(case),
-                optimiser_steps=case.optimiser_steps if case.learns else 0,
-            )
-        gpus = case.num_gpus if case.device == "cuda" else 0
+            wall_s = cost.start_up_s + case.iterations * max(1.0, load) * cost.iteration_of_s(case)
         planned.append(
             PlannedCase(
                 case=case,
                 rounds=rounds,
                 infeasible="; ".join(reasons) or None,
-                estimated_gpu_minutes=None if wall_s is None else rounds * gpus * wall_s / 60,
                 estimated_wall_s=wall_s,
                 estimated_start_s=None if cost is None else cost.start_up_s,
+                estimated_load=load,
             )
         )
     return planned

@@ -10,8 +10,8 @@ from suite.schema.record import Case, Environment, PlannedCase
 type Cores = tuple[int, ...]
 
 USABLE: Final = 0.85  # of the memory: estimates err, and the driver and the system have their part
-# Part of its time alone in which a process needs the GPU that several share: four trainings of Ant or Cartpole took at
-# most so much of their time one after another, with rl_games on an H200 without MPS.
+# Part of its time alone in which a process that renders nothing needs the GPU that several share: four trainings of Ant
+# or Cartpole took at most so much of their time one after another, with rl_games on an H200 without MPS.
 GPU_SHARE: Final = 0.38
 HOST_GB_OF_RANK: Final = 6.5  # resident; the most that any stored rank of up to 131,072 environments took is 6.1
 
@@ -107,12 +107,12 @@ def blocks[Item](items: Sequence[Item], need_of: Callable[[Item], Need | None], 
     return cut
 
 
-def slowdown(case: Case) -> float:
-    """How many times as long as with a GPU for each its processes take, by estimate."""
+def load_of(case: Case, *, renders: bool) -> float:
+    """Estimate how much of the GPU that they share its processes need; above 1, they are so many times as slow."""
     if case.is_pipeline:
         return 1.0
-    # On a CPU they share cores, and are taken to be as slow as one after another.
-    return case.processes_per_gpu if case.device == "cpu" else max(1.0, GPU_SHARE * case.processes_per_gpu)
+    # On a CPU they share cores. There, and where rendering fills the GPU, they are as slow as one after another.
+    return case.processes_per_gpu * (1.0 if case.device == "cpu" or renders else GPU_SHARE)
 
 
 def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
@@ -121,21 +121,17 @@ def time_of_block_s(block: Sequence[PlannedCase]) -> float | None:
     Runs of which only the learning counts train at the same time: as long as the longest, or as the GPU needs for all.
     """
     times_s = [
-        (item.estimated_start_s, item.estimated_wall_s - item.estimated_start_s)
+        (item.estimated_start_s, item.estimated_wall_s - item.estimated_start_s, item.estimated_load)
         for item in block
         if item.estimated_start_s is not None and item.estimated_wall_s is not None
     ]
     if len(times_s) < len(block):
         return None
-    rests_s = [rest_s for _, rest_s in times_s]
+    rests_s = [rest_s for _, rest_s, _ in times_s]
     together_s = sum(rests_s)
-    if all(item.case.only_learning and item.case.device == "cuda" for item in block):
-        works_s = (
-            rest_s * item.case.processes_per_gpu / slowdown(item.case)
-            for item, rest_s in zip(block, rests_s, strict=True)
-        )
-        together_s = max(*rests_s, GPU_SHARE * sum(works_s))
-    return max(start_s for start_s, _ in times_s) + together_s
+    if all(item.case.only_learning for item in block):
+        together_s = max(*rests_s, sum(rest_s * min(1.0, load) for _, rest_s, load in times_s))
+    return max(start_s for start_s, _, _ in times_s) + together_s
 
 
 def gpu_minutes(block: Sequence[PlannedCase]) -> float | None:

@@ -30,6 +30,7 @@ Stack = Literal["kitless", "ovphysx", "isaacsim"]
 Device = Literal["cpu", "cuda"]
 Scaling = Literal["strong", "weak"]
 MinibatchRule = Literal["fixed_minibatch", "fixed_updates"]
+RULE_WORDS: Final[Mapping[MinibatchRule, str]] = {"fixed_minibatch": "same minibatch", "fixed_updates": "same steps"}
 Assets = Literal["offline", "official"]
 Scalar = str | int | float | bool | None
 # All but the first two are controls; the second trains too, but is no training in turn.
@@ -37,6 +38,12 @@ Workload = Literal[
     "train", "async_pipeline", "environment_step", "rendering", "all_reduce", "collection", "collection_ray",
     "policy_rollout", "dataset_recording",
 ]  # fmt: skip
+WORKLOAD_WORDS: Final[Mapping[Workload, str]] = {  # what is shown in place of a library that trains
+    "environment_step": "steps alone", "rendering": "rendering alone", "all_reduce": "all-reduce alone",
+    "collection": "TorchRL's collector alone", "collection_ray": "TorchRL's collector over Ray",
+    "async_pipeline": "TorchRL's pipeline", "policy_rollout": "LeRobot's policy acting",
+    "dataset_recording": "LeRobot's data set writer",
+}  # fmt: skip
 KernelCache = Literal["kept", "empty"]  # compiled kernels stay there between rounds, or each round begins without any
 Division = Literal["closed", "open"]  # as upstream ships it, or tuned through settings that the libraries offer
 CheckVerdict = Literal["ok", "warning", "failure", "not_needed", "not_checked"]  # of suite.env_check.check too
@@ -217,9 +224,9 @@ class PlannedCase:
     case: Case
     rounds: int  # fresh processes
     infeasible: str | None  # why it cannot run here, and what it would need; None if it can
-    estimated_gpu_minutes: float | None  # all rounds, GPUs times wall time; None if the task is unknown
-    estimated_wall_s: float | None  # one round
-    estimated_start_s: float | None = None  # its part of a round that is not iterations
+    estimated_wall_s: float | None  # one round; None if the task is unknown
+    estimated_start_s: float | None  # its part of a round that is not iterations
+    estimated_load: float  # of the GPU that its processes share, or the core, see suite.matrix.resources
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ def train(context: RankContext, simulation: Simulation, settings: dict[str, Any]
         runner.load(settings)
         agents: list[Any] = []
         runner.algo_factory.register_builder("a2c_continuous", lambda **kw: _agent(env, context.timer, agents, **kw))
-        env.seed(params["seed"])
+        env.seed(params["seed"])  # in all generators: the runner has added the rank, which this seed has already
         use_deterministic_torch(context)  # here, since seeding the environment sets cuDNN back
         runner.reset()
         runner.run({"train": True, "play": False, "sigma": None})

@@ -30,7 +30,7 @@ from suite.matrix.selection import on_nodes_of, selected_cases, with_packages
 from suite.matrix.tables import Matrix
 from suite.options.command_line import say
 from suite.options.options import Options, given_unused
-from suite.schema.record import Case, Device, Environment, PlannedCase, Stack
+from suite.schema.record import RULE_WORDS, WORKLOAD_WORDS, Case, Device, Environment, PlannedCase, Stack
 from suite.statistics.stopping_rule import MAX_ROUNDS, Rule
 from suite.statistics.twins import with_copies, with_twins
 
@@ -218,12 +218,13 @@ def print_plan(
         seeds = ", each with seeds of its own" if case.seed_per_round and item.rounds > 1 else ""
         nodes = f" on {case.nnodes} nodes" if case.nnodes > 1 else ""
         where = "in one of them" if case.is_pipeline else "a process"
-        learning = f"nothing is trained: {case.workload}"
         if case.learns or case.is_pipeline:
             learning = (
                 f"minibatch {case.minibatch_size:,} a process ({case.global_minibatch_size:,} in total), "
-                f"{case.optimiser_steps} optimiser steps an iteration, {case.minibatch_rule}"
+                f"{case.optimiser_steps} optimiser steps an iteration, {RULE_WORDS[case.minibatch_rule]}"
             )
+        else:
+            learning = f"nothing is trained: {WORKLOAD_WORDS[case.workload]}"
         say(console, case.case_id, style="bold")
         say(
             console,
@@ -238,12 +239,9 @@ def print_plan(
         if command is not None:
             say(console, f"  {command}", style="dim")
     feasible = [item for item in planned if not item.infeasible]
-    say(
-        console,
-        f"\n{counted(len(feasible), 'configuration')} can run here: {_total_of_blocks(blocks) or _total(feasible)}.",
-    )
+    say(console, f"\n{counted(len(feasible), 'configuration')} can run here: {_total(blocks)}.")
     if len(feasible) < len(planned):
-        say(console, f"All {len(planned)}: {_total(planned)}.")
+        say(console, f"All {len(planned)}: {_total([[item] for item in planned])}.")
     if feasible and not any(item.case.device == "cuda" or item.case.only_learning for item in feasible):
         say(console, NO_SPEEDS)
     if any(
@@ -252,8 +250,8 @@ def print_plan(
         say(
             console,
             f"A process that shares a GPU is taken to need it for {GPU_SHARE:.0%} of its time, the most that Ant and "
-            "Cartpole need with rl_games on an H200 without MPS. With MPS a matrix of learning took half the time; with"
-            " rsl_rl it can be more.",
+            "Cartpole need with rl_games on an H200 without MPS; if it renders, for all of its time. With MPS a matrix "
+            "of learning took half the time; with rsl_rl it can be more.",
         )
 
 
@@ -280,7 +278,7 @@ def _print_blocks(campaign: Campaign, blocks: Sequence[Sequence[PlannedCase]]) -
 
 
 def _saved(block: Sequence[PlannedCase]) -> str:
-    block_s, minutes, costs = time_of_block_s(block), gpu_minutes(block), _known_costs(block)
+    block_s, minutes, costs = time_of_block_s(block), gpu_minutes(block), _known_costs([[item] for item in block])
     if block_s is None or len(costs) < len(block):
         return ""
     alone_s, alone = (sum(column) / block[0].rounds for column in zip(*costs, strict=True))
@@ -288,51 +286,37 @@ def _saved(block: Sequence[PlannedCase]) -> str:
     return f"; about {clock(block_s)} each time, {clock(alone_s)} one after another{gpu}"
 
 
-def _known_costs(items: Sequence[PlannedCase]) -> list[tuple[float, float]]:
-    """Wall time [s] and GPU-minutes of all rounds, for each case whose cost is known."""
+def _known_costs(blocks: Sequence[Sequence[PlannedCase]]) -> list[tuple[float, float]]:
+    """Wall time [s] and GPU-minutes of all rounds, for each block whose cost is known. The GPUs are held for all."""
     return [
-        (item.rounds * item.estimated_wall_s, item.estimated_gpu_minutes)
-        for item in items
-        if item.estimated_wall_s is not None and item.estimated_gpu_minutes is not None
-    ]
-
-
-def _cost_in_words(item: PlannedCase) -> str:
-    if item.estimated_gpu_minutes is None or item.estimated_wall_s is None:
-        return "cost unknown"
-    gpu = f", {item.estimated_gpu_minutes:.1f} GPU-minutes in total" if item.case.device == "cuda" else ""
-    cold = ", and the time that its kernels take to compile in every run" if item.case.kernel_cache == "empty" else ""
-    return f"about {clock(item.estimated_wall_s)} a run{gpu}{cold}"
-
-
-def _total(items: Sequence[PlannedCase]) -> str:
-    """The cost of all rounds; the least that it can be if that of a case is unknown."""
-    if not items:
-        return "nothing to do"
-    costs = _known_costs(items)
-    return _in_words(costs, "one after another", unknown=len(items) - len(costs))
-
-
-def _total_of_blocks(blocks: Sequence[Sequence[PlannedCase]]) -> str:
-    """The cost of all rounds if runs share the GPU, which is held while a block runs; empty if none do."""
-    if not any(len(block) > 1 and block[0].case.only_learning and block[0].case.device == "cuda" for block in blocks):
-        return ""
-    costs = [
         (block[0].rounds * block_s, block[0].rounds * minutes)
         for block in blocks
         if (block_s := time_of_block_s(block)) is not None and (minutes := gpu_minutes(block)) is not None
     ]
-    how = f"without MPS, in {counted(len(blocks), 'block')} each time"
-    return _in_words(costs, how, unknown=len(blocks) - len(costs))
 
 
-def _in_words(costs: Sequence[tuple[float, float]], how: str, *, unknown: int) -> str:
-    """The sum of wall times [s] and GPU-minutes."""
+def _cost_in_words(item: PlannedCase) -> str:
+    minutes = gpu_minutes([item])
+    if minutes is None or item.estimated_wall_s is None:
+        return "cost unknown"
+    runs = counted(item.rounds, "run")
+    gpu = f", {item.rounds * minutes:.1f} GPU-minutes for {runs}" if item.case.device == "cuda" else ""
+    cold = ", and the time that its kernels take to compile in every run" if item.case.kernel_cache == "empty" else ""
+    return f"about {clock(item.estimated_wall_s)} a run{gpu}{cold}"
+
+
+def _total(blocks: Sequence[Sequence[PlannedCase]]) -> str:
+    """The cost of all rounds; the least that it can be if that of a case is unknown."""
+    if not blocks:
+        return "nothing to do"
+    known = [[item for item in block if item.estimated_wall_s is not None] for block in blocks]
+    costs, unknown = _known_costs([block for block in known if block]), sum(map(len, blocks)) - sum(map(len, known))
     if not costs:
         return f"{unknown} of unknown cost"
     wall_s, minutes = (sum(column) for column in zip(*costs, strict=True))
-    gpu = f", {minutes:.0f} GPU-minutes" if minutes else ""
+    gpu = f", {counted(max(1, round(minutes)), 'GPU-minute')}" if minutes else ""
     about, rest = ("at least", f", and {unknown} of unknown cost") if unknown else ("about", "")
+    how = "with runs that start together" if any(len(block) > 1 for block in blocks) else "one after another"
     return f"{about} {clock(wall_s)} {how}{gpu}{rest}"
 
 

@@ -20,7 +20,7 @@ from suite.matrix.resources import (
     Room,
     blocks,
     gpu_minutes,
-    slowdown,
+    load_of,
     time_of_block_s,
 )
 from suite.records import store
@@ -86,7 +86,7 @@ def test_a_block_costs_its_longest_start_and_all_iterations(make_case: Callable[
 def test_a_block_of_learning_takes_as_long_as_its_longest_run_or_as_the_gpu_needs_for_all() -> None:
     def planned(ranks: int, alone_s: float, device: Device = "cuda") -> PlannedCase:
         case = make_case("ant-weak", world_size=ranks, device=device, only_learning=True)
-        wall_s = 20.0 + alone_s * slowdown(case)
+        wall_s = 20.0 + alone_s * max(1.0, load_of(case, renders=False))
         return replace(planned_case(case, wall_s=wall_s), estimated_start_s=20.0)
 
     assert time_of_block_s([planned(1, 100.0), planned(2, 40.0)]) == 20.0 + 100.0
@@ -95,7 +95,7 @@ def test_a_block_of_learning_takes_as_long_as_its_longest_run_or_as_the_gpu_need
     assert gpu_minutes(many) == pytest.approx((20.0 + GPU_SHARE * 900) / 60)
     assert time_of_block_s([planned(16, 100.0)]) == pytest.approx(20.0 + GPU_SHARE * 1600)
     on_nodes = [replace(CASE, only_learning=True, nproc_per_node=8, nnodes=nodes) for nodes in (1, 2)]
-    assert [slowdown(case) for case in on_nodes] == [GPU_SHARE * 8] * 2  # each node has a GPU
+    assert [load_of(case, renders=False) for case in on_nodes] == [GPU_SHARE * 8] * 2  # each node has a GPU
     items = [replace(planned_case(case, wall_s=100.0), estimated_start_s=20.0) for case in on_nodes]
     assert [time_of_block_s([item]) for item in items] == [100.0] * 2
     assert time_of_block_s([planned(1, 100.0, "cpu"), planned(2, 100.0, "cpu")]) == 20.0 + 100.0 + 200.0

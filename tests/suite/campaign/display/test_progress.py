@@ -32,10 +32,8 @@ def test_a_first_run_that_compiles_makes_no_later_one_longer_but_the_first_of_ea
 
 
 def learning(make_case: CaseMaker, name: str, alone_s: float, iterations: int = 100) -> PlannedCase:
-    item = planned(make_case, name, alone_s)
-    return replace(
-        item, case=replace(item.case, device="cuda", nproc_per_node=1, only_learning=True, iterations=iterations)
-    )
+    case = replace(make_case(case_id=name), device="cuda", nproc_per_node=1, only_learning=True, iterations=iterations)
+    return planned_case(case, wall_s=alone_s)
 
 
 def test_what_trains_at_the_same_time_takes_as_long_as_its_block_and_not_one_after_another(
