@@ -147,6 +147,13 @@ def test_processes_that_render_take_turns_at_the_gpu_that_they_share() -> None:
         assert time_of_block_s([item, item]) == pytest.approx(item.estimated_start_s + 2 * rest_s)
 
 
+def test_all_reduces_alone_take_hardly_longer_than_their_start() -> None:
+    result = planned(replace(RSL, workload="all_reduce"))
+    assert result.estimated_wall_s is not None
+    assert result.estimated_start_s is not None
+    assert result.estimated_wall_s - result.estimated_start_s < 1
+
+
 NEWTON = ("newton==1.8.0",)
 
 

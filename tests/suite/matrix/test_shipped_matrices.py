@@ -91,6 +91,22 @@ def test_accept_has_cases_that_are_published_under_the_same_names() -> None:
         assert replace(of_accept[name], timeout_s=0) == same
 
 
+def test_short_is_full_on_one_to_eight_gpus_in_fewer_iterations() -> None:
+    of_full = {case.case_id: case for case in cases_of("full")}
+    of_short = cases_of("short")
+    for case in of_short:
+        same = replace(of_full[case.case_id], timeout_s=0, hang_timeout_s=0, iterations=case.iterations)
+        assert replace(case, timeout_s=0, hang_timeout_s=0) == same
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for case in of_short:
+        sizes.setdefault((case.series, case.rl_library), []).append(case.world_size)
+    assert sizes == {
+        **{(name, "rl_games"): [1, 2, 4, 8] for name in ("cartpole-strong", "cartpole-per-gpu", "ant-weak")},
+        **{(name, "rsl_rl"): [1, 2, 4, 8] for name in ("ant-weak", "shadow-horizontal", "shadow-vertical")},
+        **{(f"control-{name}-all-reduce", "rsl_rl"): [2, 4, 8] for name in ("cartpole", "shadow")},
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "gpus", "cold_s", "seconds"), [("first", 8, 0, (0, 540)), ("accept", 1, 110, (540, 660))]
 )
@@ -120,6 +136,7 @@ def test_environments_and_steps_are_constant_over_world_sizes(name: str) -> None
     [
         ("full", "cuda", 8, 2, 2),
         ("accept", "cuda", 8, 8, 1),
+        ("short", "cuda", 8, 8, 1),
         ("smoke", "cuda", 2, 2, 1),
         ("smoke", "cpu", 0, 2, 1),
         ("env-sweep", "cuda", 1, 1, 1),
