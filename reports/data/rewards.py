@@ -8,6 +8,7 @@ from typing import Final
 from suite.records.rewards import Rewards
 
 CONVERGED_SHARE: Final = 0.9  # of a rise
+LEARNED_SUCCESS: Final = 0.5  # of episodes at the end: a training with less has not learned its task
 LEAST_RISE: Final = 1e-9  # of the largest reward: less is an error of rounding
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from reports.data.rewards import CONVERGED_SHARE, Levels, converged_reward
+from reports.data.rewards import CONVERGED_SHARE, LEARNED_SUCCESS, Levels, converged_reward
 from reports.figures.compare import Row, Runs
 from suite.schema.record import ALONE_SUFFIX
 from suite.statistics.intervals import Estimate, mean_of, product_of_means
@@ -137,8 +137,15 @@ def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
 def _reward_to_reach(declaration: Declaration, runs: Runs) -> Figure:
     """The reward after 90 % of the rise that every run has; the column is that of rewards."""
     rows = _selected(declaration.of, runs)
-    target = converged_reward(list(runs.levels(rows).values()))
+    target = _target(rows, runs, CONVERGED_SHARE)
     return _figure(declaration, None if target is None else Estimate(value=target, interval=None), len(rows))
+
+
+def _target(rows: pl.DataFrame, runs: Runs, share: float) -> float | None:
+    """The reward after a part of the rise that every run has; None if they did not learn their task."""
+    success = rows["learned_success"].drop_nulls().to_list()
+    is_learned = not success or statistics.fmean(success) >= LEARNED_SUCCESS
+    return converged_reward(list(runs.levels(rows).values()), share) if is_learned else None
 
 
 def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
@@ -205,7 +212,7 @@ def _needed(declaration: Declaration, selection: Selection, runs: Runs) -> _Need
     """
     column, _, share = declaration.column.partition("/")
     own, over = (_selected(part or {}, runs) for part in (selection, declaration.over))
-    target = converged_reward(list(runs.levels(over).values()), float(share or CONVERGED_SHARE))
+    target = _target(over, runs, float(share or CONVERGED_SHARE))
     levels, needed = runs.levels(own), dict[int, list[float | None]]()
     for set_name, run, seed, amount in own.select("set", "run", "seed", column).iter_rows():
         iterations = None if target is None else levels[set_name, run].iterations_to(target)

@@ -24,6 +24,7 @@ from reports.display.html import (
     together,
 )
 from reports.display.page import read_text
+from reports.figures.declarations import MARKS
 from reports.figures.lines import Figure, Line, by_reward, estimate, over_gpus, tasks
 from reports.figures.tables import rows_by_id
 from reports.pages import method, one_gpu, releases
@@ -158,17 +159,20 @@ def _rewards(version: Version) -> list[str]:
 
 def _for_a_reward(line: Line) -> str:
     """What to do, by how many times as soon a reward comes on more GPUs: whichever part of the rise is asked for."""
-    known = [(row["gpus"], sooner_on(line, row)) for row in line.rows[1:]]
+    rows = line.rows[1:]
+    known = [(row["gpus"], sooner_on(line, row)) for row in rows]
     clear = [(own["low"], gpus) for gpus, own in known if own and own["status"] == "clear"]
     if sooner := [end for end in clear if end[0] > 1]:
         return f"use {max(sooner)[1]} GPUs"
     if len(clear) == len(known):
         return "use one GPU: more bring it later"
-    depends = [f"on {gpus} GPUs it {own['status']}" for gpus, own in known if own and "depends" in own["status"]]
-    # Surely less than half of what more GPUs would ideally bring.
-    if not depends and all(own and (own["high"] or gpus) < (1 + gpus) / 2 for gpus, own in known):
-        return f"use one GPU: {known[-1][0]} GPUs bring the reward {measured(known[-1][1])} times as soon"
-    return f"open: {'; '.join(depends) or 'measure it; frames are no rewards'}"
+    # Surely less than half of what more GPUs would ideally bring, at every mark that all runs have.
+    marks = [(row["gpus"], own) for row in rows for end in MARKS if (own := line.figure(row, f"sooner{end}"))]
+    if all(own for _, own in known) and all((own["high"] or gpus) < (1 + gpus) / 2 for gpus, own in marks):
+        last = rows[-1]["gpus"]
+        kindest = max((own for gpus, own in marks if gpus == last), key=lambda own: float(own["high"]))
+        return f"use one GPU: {last} GPUs bring the reward {measured(kindest)} times as soon, or less"
+    return "open: measure it; frames are no rewards"
 
 
 def _all_more(figures: Sequence[Figure]) -> bool:

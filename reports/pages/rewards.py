@@ -6,7 +6,7 @@ from functools import partial
 from statistics import fmean, median
 from typing import Any, Final
 
-from reports.data.rewards import CONVERGED_SHARE
+from reports.data.rewards import CONVERGED_SHARE, LEARNED_SUCCESS
 from reports.data.words import environments_text
 from reports.display.charts.drawing import Point
 from reports.display.charts.speedup import PREDICTED
@@ -25,7 +25,8 @@ MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
 REWARD: Final = (
     "The reward is the mean over an episode of full length, after 90 % of the rise that every run on the fewest GPUs"
     " has. Times are of iterations, without start-up, and of all seeds; how many times as soon a reward comes is of"
-    " seeds that both have. Runs of one seed say nothing of another."
+    " seeds that both have. Runs of one seed say nothing of another. A training has no time to a reward if under half"
+    " of its episodes succeed at the end."
 )
 LEARNED: Final = (
     "how many frames it takes is measured with as many processes on one GPU, which do the same work; the time is these"
@@ -65,7 +66,9 @@ def point(label: str, x: int, own: Mapping[str, Any], kind: str = "") -> Point:
 
 def time_to_reward(line: Line) -> str:
     """Say when a line's runs have the reward on each number of GPUs; empty where that is not known of two."""
-    reward = line.figure(line.base, "reward_mean_to_reach")
+    reward, success = (line.figure(line.base, name) for name in ("reward_mean_to_reach", "learned_success"))
+    if reward is None and success and success["value"] < LEARNED_SUCCESS:
+        return f"{line.label}: no time to a reward, since at the end {measured(success)} of the episodes succeed."
     if reward is None or not line.figure(line.base, "time_to_reward_s"):
         return ""
     compared = [

@@ -322,18 +322,21 @@ def _at_the_end(line: Line) -> Iterator[list[str]]:
 
 def _times(version: Version, task: str, scaling: Sequence[Line], filled: Sequence[Line]) -> Iterator[Html]:
     """Yield when the reward comes on more GPUs, and on one with more environments."""
-    rewards = [(line, own["value"]) for line in scaling if (own := line.figure(line.base, "reward_mean_to_reach"))]
-    best = max((reward for _, reward in rewards), default=0.0)
+    every = [*scaling, *filled]
+    rewards = {line.label: own["value"] for line in every if (own := line.figure(line.base, "reward_mean_to_reach"))}
+    best = max((rewards[line.label] for line in scaling if line.label in rewards), default=0.0)
     # A training that ended below half of the best reward had not learned the task: its time says nothing.
-    times = [time for line, reward in rewards if reward >= best - abs(best) / 2 and (time := time_to_reward(line))]
+    known = [line for line in scaling if rewards.get(line.label, best) >= best - abs(best) / 2]
+    times = [time for line in known if (time := time_to_reward(line))]
     times += [text for own in filled for line in scaling if (text := filled_or_added(own, line))]
-    learned = {line.label: places for line in (*scaling, *filled) if (places := learned_at(line, *line.rows))}
+    measured_at = {line.label: learned_at(line, *line.rows) for line in every if line.label in rewards}
+    learned = {label: places for label, places in measured_at.items() if places}
     if learned:
         yield paragraph(f"{'; '.join(learned)}: {LEARNED} {joined(sorted(set.union(*learned.values())))}.")
     if checked := [text for line in scaling if (text := agreement(line))]:
         yield paragraph(f"{AGREEMENT} {'; '.join(checked)}.")
     if times or filled:
-        yield from (*_sooner(version, task, [*scaling, *filled]), bullets(times), paragraph(REWARD))
+        yield from (*_sooner(version, task, every), bullets(times), paragraph(REWARD))
 
 
 # --- videos --------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ LEAST_RUNS: Final = 3  # for the interval of a mean
 # The kinds with a status: on which side of what they lie.
 AGAINST: Final = {"ratio": 1.0, "share_kept": 0.8, "sooner": 1.0, "machines_ratio": 1.0, "in_turns": 1.0}
 OF_TWO: Final = ("ratio", "share_kept", "sooner", "loss_seen")  # the kinds that compare two configurations
+LEARNED: Final = 0.5  # of episodes: their success at the end
 RISE: Final = 0.9  # of a reward, which is the one to reach
 SERIES: Final = ("set", "series", "library", "workload")  # equal for the runs of one model
 
@@ -339,7 +340,13 @@ def _logs_by_seed(column: str, of: Rows, over: Rows) -> Mapping[int, float]:
 
 
 def _target(rows: Rows, column: str, share: float) -> float | None:
-    """The reward after a part of the rise that every run has, from the highest that one begins with."""
+    """The reward after a part of the rise that every run has, from the highest that one begins with.
+
+    None of a training that half of its episodes do not succeed in at the end.
+    """
+    success = [row["learned_success"] for row in rows if row["learned_success"] is not None]
+    if success and sum(success) < LEARNED * len(success):
+        return None
     curves = [curve[~np.isnan(curve)] for curve in (levels(row[column], row["reward_window"]) for row in rows)]
     if not all(map(len, curves)):
         return None
