@@ -100,7 +100,7 @@ def _overflows(version: Version) -> str:
     for check in tables(version)["checks"].iter_rows(named=True):
         if check["check"] == OVERFLOW_CHECK:
             verdicts.setdefault(tuple(check[name] for name in KEYS), set()).add(check["verdict"])
-    dropped = sum(verdict != {"ok"} for verdict in verdicts.values())
+    dropped = sum("failure" in verdict for verdict in verdicts.values())
     answer = f"; it did in {dropped or 'none'} of them" if verdicts else ""
     return (
         "Whether MuJoCo Warp dropped contacts or constraints for want of buffer space was asked in"

@@ -24,7 +24,9 @@ def test_runs_that_were_asked_for_dropped_contacts_are_counted() -> None:
     assert re.search(" [1-9][0-9]* of [0-9]+ runs.* none", line(newest_version(), "dropped contacts"))
 
 
-@pytest.mark.parametrize(("verdict", "answer"), [("ok", "none of them."), ("failure", " 1 of them.")])
+@pytest.mark.parametrize(
+    ("verdict", "answer"), [("ok", "none of them."), ("warning", "none of them."), ("failure", " 1 of them.")]
+)
 def test_a_run_of_two_processes_is_one_and_the_worst_decides(
     tmp_path: Path, verdict: CheckVerdict, answer: str
 ) -> None:

@@ -72,7 +72,9 @@ def clock_differences() -> tuple[list[float], list[float]]:
             if library_s is None:
                 without.add(record.case.rl_library)
                 continue
-            (sharing if record.case.trainings_per_gpu > 1 else alone).append(ours_s / library_s - 1)
+            (sharing if record.case.trainings_per_gpu > 1 or record.case.only_learning else alone).append(
+                ours_s / library_s - 1
+            )
     assert without == {"sb3", "skrl", "skrl_jax", "torchrl"}
     return alone, sharing
 
@@ -80,7 +82,7 @@ def clock_differences() -> tuple[list[float], list[float]]:
 def test_what_the_readme_says_of_our_clock_holds_in_every_stored_run() -> None:
     alone, sharing = clock_differences()
     assert len(alone) > 1300
-    assert len(sharing) == 144
+    assert len(sharing) > 600
     most = 100 * max(map(abs, sharing))
     assert (
         "by at most 0.9 % in every stored training of rl_games and rsl_rl with a GPU of its own, and by at most 0.5 %"

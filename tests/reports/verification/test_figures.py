@@ -36,7 +36,7 @@ RUNS: list[dict[str, Any]] = [
     {
         "set": "s", "series": "s", "library": "l", "workload": "train", "configuration": name, "run": number,
         "frames_per_iteration": frames, "gpus": gpus, "iteration_s": TIMES_S[name][number], "block": number,
-        "seed": number, "log_probe": None, "is_copy": False, "is_repeat": False,
+        "seed": number, "log_probe": None, "is_copy": False, "is_repeat": False, "learned_success": None,
     }
     for name, gpus, frames in (("a", 1, 10), ("b", 2, 20)) for number in range(4)
 ]  # fmt: skip
