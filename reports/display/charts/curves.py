@@ -19,7 +19,7 @@ def curves(points: Sequence[Point], texts: Texts) -> Spec:
     room = 0.03 * (max(values) - min(values) or 1)
     y = Axis(title=texts.y, low=min(values) - room, high=max(values) + room)
     ends = drawing.ends_of(points)
-    labels = drawing.label_lines({label: f"{end.y:.3g}" for label, end in ends.items()})
+    labels = drawing.label_lines({label: f"{end.y:.3g} at {end.x:.3g}" for label, end in ends.items()})
     height = drawing.height_for(labels, HEIGHT_PX)
     across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
     tooltip: list[Any] = [

@@ -223,8 +223,8 @@ def ends_of(points: Sequence[Point]) -> dict[str, Point]:
 
 
 def label_lines(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """The lines of each label: its value before its name."""
-    return {label: wrapped(f"{value} {label}", LABEL_CHARACTERS) for label, value in texts.items()}
+    """The lines of each label: its value and where, before its name."""
+    return {label: wrapped(f"{value}: {label}", LABEL_CHARACTERS) for label, value in texts.items()}
 
 
 def height_for(labels: Mapping[str, Sequence[str]], least_px: int) -> int:

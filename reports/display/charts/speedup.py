@@ -6,26 +6,8 @@ from typing import Final
 
 import altair as alt
 
-from reports.display.charts.drawing import (
-    FONT_PX,
-    TIMES,
-    Axis,
-    Point,
-    Spec,
-    Texts,
-    colours,
-    dots,
-    end_labels,
-    ends_of,
-    height_for,
-    inline,
-    label_lines,
-    layered,
-    line_whiskers,
-    lines,
-    log_ticks,
-    room_of,
-)
+from reports.display.charts import drawing
+from reports.display.charts.drawing import FONT_PX, TIMES, Axis, Point, Spec, Texts, inline, layered, log_ticks
 from reports.display.figure import RULE
 
 HEIGHT_PX: Final = 240
@@ -51,8 +33,11 @@ def speedup(
     ideal = [pair for pair in ideal if pair[1] >= pair[0]]
     y = _axis(points, texts, [value for _, _, value in ideal], is_share=is_share)
     value = "{:.0%}" if is_share else "{:.2f}\u00d7"
-    labels = label_lines({label: value.format(end.y) for label, end in ends_of(points).items()})
-    height = height_for(labels, HEIGHT_PX)
+    ends = drawing.ends_of(points)
+    labels = drawing.label_lines(
+        {label: f"{value.format(end.y)} at {end.x:.0f} {end.kind}".rstrip() for label, end in ends.items()}
+    )
+    height = drawing.height_for(labels, HEIGHT_PX)
     across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
     tips = {texts.x: "d", texts.y: ".1%" if is_share else ".2f"}
     description = "; ".join(
@@ -63,16 +48,16 @@ def speedup(
     return layered(
         [
             *_ideal(ideal, across, up),
-            lines([point for point in points if point.kind != PREDICTED], across, up),
+            drawing.lines([point for point in points if point.kind != PREDICTED], across, up),
             *_predicted(points, across, up),
-            *line_whiskers(points, across),
-            *end_labels(points, labels, y, height),
-            *dots(points, across, up, tips),
+            *drawing.line_whiskers(points, across),
+            *drawing.end_labels(points, labels, y, height),
+            *drawing.dots(points, across, up, tips),
         ],
         texts,
         points,
         height=height,
-        room_px=room_of(labels),
+        room_px=drawing.room_of(labels),
         description=description,
     )
 
@@ -86,7 +71,7 @@ def _predicted(points: Sequence[Point], x: alt.X, y: alt.Y) -> list[alt.Chart]:
     ]
     values = inline({"label": point.label, "x": point.x, "y": point.y} for point in drawn)
     line = alt.Chart(values).mark_line(strokeWidth=2, strokeDash=[3, 4])
-    return [line.encode(x=x, y=y, color=colours(points), detail="label:N")] if drawn else []
+    return [line.encode(x=x, y=y, color=drawing.colours(points), detail="label:N")] if drawn else []
 
 
 def _axis(points: Sequence[Point], texts: Texts, ideal: Sequence[float], *, is_share: bool) -> Axis:

@@ -15,7 +15,8 @@ ROOM: Final = 1.08
 def sweep(points: Sequence[Point], texts: Texts) -> Spec:
     """Draw a line for each label, both axes logarithmic."""
     x, y = _axes(points, texts)
-    labels = drawing.label_lines({label: f"{end.y:,.0f}" for label, end in drawing.ends_of(points).items()})
+    ends = drawing.ends_of(points)
+    labels = drawing.label_lines({label: f"{end.y:,.0f} at {end.x:,.0f}" for label, end in ends.items()})
     height = drawing.height_for(labels, HEIGHT_PX)
     across, up = x.encoding(alt.X, "x"), y.encoding(alt.Y, "y")
     return layered(

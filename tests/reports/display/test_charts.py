@@ -15,7 +15,7 @@ from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Point, Spec, Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.parts import parts
-from reports.display.charts.speedup import speedup
+from reports.display.charts.speedup import PREDICTED, speedup
 from reports.display.charts.sweep import sweep
 from reports.display.figure import make_figure
 from reports.display.html import Html
@@ -105,6 +105,21 @@ def test_labels_stand_beside_each_other_within_the_plot_in_the_order_of_the_line
     assert all(placed[later] >= placed[earlier] + heights[earlier] for earlier, later in pairwise(ordered))
     assert placed["far"] == 0
     assert placed["last"] + heights["last"] == 240
+
+
+@pytest.mark.parametrize(
+    ("chart", "ends"),
+    [
+        (speedup, ["2.00\u00d7 at 2: a", "3.00\u00d7 at 8 predicted: b"]),
+        (sweep, ["2 at 2: a", "3 at 8: b"]),
+        (curves, ["2 at 2: a", "3 at 8: b"]),
+    ],
+)
+def test_a_label_says_where_its_line_ends(chart: Any, ends: list[str]) -> None:
+    points = [Point(label=label, x=1, y=1) for label in "ab"]
+    points += [Point(label="a", x=2, y=2), Point(label="b", x=8, y=3, kind=PREDICTED)]
+    texts = [" ".join(value["text"].split()) for value in values_of(chart(points, TEXTS), "text", "at")]
+    assert texts == ends
 
 
 def test_parts_lie_side_by_side_and_a_bar_is_as_long_as_their_sum() -> None:

@@ -52,7 +52,7 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
     "work of a run": rf"{_COUNTS} (?:environments?|iterations|steps|trainings?|per GPU|in total|on each|in place of)\b",
     "environments of each": rf"{_COUNT} per (?:training|process)\b",
     "work in a cell": rf"{_COUNTS}(?:, as shipped|, wide| (?:Environments|Million frames|Processes|Ranks|From|To)\b)",
-    "settings": rf"Environments, {_COUNT}|(?:Ant|Cartpole), {_COUNT}(?=$|, PhysX| Task and library)",
+    "settings": rf"Environments, {_COUNTS}|(?:Ant|Cartpole), {_COUNT}(?=$|, PhysX| Task and library)",
     "what a task is": r"(?:observes|with|and) [\dx]+ numbers?|physics step is [\d.]+ ms|lasts \d+ of them",
     "packages": rf"(?:Isaac Lab|Isaac Sim|Newton|Warp) {_VERSION}(?: and {_VERSION})?",
     "versions": r"\b20\d\d\.\d+\b|\b\d+(?:\.\d+){2,}",
@@ -254,7 +254,9 @@ def is_told(point: Mapping[str, Any], figures: Any, work: Collection[int]) -> bo
     texts = {name: value for name, value in point.items() if isinstance(value, str)}
     label = texts.pop("text", texts.pop("total", ""))
     if label and "label" in texts:
-        label = " ".join(label.split()).removesuffix(texts["label"])
+        label, _, place = " ".join(label.split()).removesuffix(texts["label"]).partition(" at ")
+        place = place.partition(":")[0].removesuffix(" predicted")
+        texts["place"] = "" if place == f"{values.get('x', 0):,.0f}" else place
         texts["text"] = "" if is_of({"value": nearest(figures, values["y"])}, label) else label
     is_known = (
         value in work
@@ -267,9 +269,15 @@ def is_told(point: Mapping[str, Any], figures: Any, work: Collection[int]) -> bo
 
 def test_a_bare_number_of_a_chart_is_found(rows: Mapping[str, Row]) -> None:
     values, share = values_of(rows), rows[SHARE]["value"]
-    told = {"label": "rl_games", "x": 4, "y": share, "text": f"{100 * share:.0f}% rl_games", "at": 0.123}
+    told = {"label": "rl_games", "x": 4, "y": share, "text": f"{100 * share:.0f}% at 4: rl_games", "at": 0.123}
     assert untold({"datasets": {"a": [told]}}, values, {4}) == []
-    for changed in ({"y": 0.123}, {"x": 3}, {"text": "12% rl_games"}, {"label": "rl_games, 12 %"}):
+    for changed in (
+        {"y": 0.123},
+        {"x": 3},
+        {"text": "12% at 4: rl_games"},
+        {"text": told["text"].replace("4:", "2:")},
+        {"label": "rl_games, 12 %"},
+    ):
         assert untold({"datasets": {"a": [{**told, **changed}]}}, values, {4}) != [], changed
 
 
