@@ -27,7 +27,7 @@ from reports.display.html import (
     together,
 )
 from reports.figures.compare import Row
-from reports.figures.lines import estimate
+from reports.figures.lines import estimate, figure
 from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.machines import Machine, machines_in_short
 from reports.sets.version import Version
@@ -72,17 +72,17 @@ def comparisons(version: Version) -> tuple[Comparison, ...]:
     """The newest of each training and two GPU models that has an interval, else the newest; most machines first."""
     best: dict[tuple[str, ...], Comparison] = {}
     for own in (version, *version.older):
-        for figure in rows_by_id(own).values():
-            if figure["id"].endswith("/over_gpu_model"):
-                comparison = _comparison(own, figure)
+        for ratio in rows_by_id(own).values():
+            if ratio["id"].endswith("/over_gpu_model"):
+                comparison = _comparison(own, ratio)
                 known = best.setdefault((comparison.training, *comparison.gpus), comparison)
-                if known.figure["low"] is None and figure["low"] is not None:
+                if known.figure["low"] is None and ratio["low"] is not None:
                     best[comparison.training, *comparison.gpus] = comparison
     return tuple(sorted(best.values(), key=lambda own: (-sum(own.machines), own.name)))
 
 
-def _comparison(version: Version, figure: Mapping[str, Any]) -> Comparison:
-    of, over = (dict(part.split("=", 1) for part in figure[name].split("&")) for name in ("of", "over"))
+def _comparison(version: Version, ratio: Mapping[str, Any]) -> Comparison:
+    of, over = (dict(part.split("=", 1) for part in ratio[name].split("&")) for name in ("of", "over"))
     training, gpus = of["one_gpu_training"], (of["gpu_model"], over["gpu_model"])
     rows = [row for row in _runs(version) if row["one_gpu_training"] == training]
     work = task_name(rows[0]["task"]), rows[0]["library"], physics_name(rows[0]["physics"])
@@ -91,7 +91,7 @@ def _comparison(version: Version, figure: Mapping[str, Any]) -> Comparison:
         version=version,
         name=f"{', '.join(work)}, {rows[0]['environments_per_gpu']:,} environments",
         training=training,
-        figure=figure,
+        figure=ratio,
         gpus=(_short(gpus[0]), _short(gpus[1])),
         machines=(len(one), len(other)),
     )
@@ -144,13 +144,24 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
         tasks = joined(sorted({own.name.partition(",")[0] for own in noise}))
         sentences.append(
             f"Within noise, trainings of {tasks} make {span([own.figure for own in noise])} times the frames/s; the"
-            f" surest is {surest.name}: {measured(surest.figure)}."
+            f" surest is {surest.name}: {measured(surest.figure)}.{_busy(noise)}"
         )
     if len(every) > len(clear) + len(noise):
         sentences.append("Too few machines ran other trainings to say.")
     if slopes := [own.slope for own in every if own.slope]:
         sentences.append(f"Speed goes with one CPU core: the slope is {span(slopes)}, and 1 is in proportion.")
     return sentences
+
+
+def _busy(compared: Sequence[Comparison]) -> str:
+    """How little of the time kernels ran: such trainings say nothing of those that fill a GPU."""
+    known = [
+        busy
+        for own in compared
+        for row in runs_of(own.version).configurations
+        if row["one_gpu_training"] == own.training and (busy := figure(own.version, row, "gpu_utilisation_percent"))
+    ]
+    return f" Kernels ran in {span(known)} % of the time: nothing is known of trainings that fill it." if known else ""
 
 
 def chart(version: Version) -> Html:

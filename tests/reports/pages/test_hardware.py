@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from reports.figures.tables import rows_by_id, runs_of
 from reports.pages import hardware
 from reports.pages.hardware import NOT_MEASURED, Comparison, comparisons
 from reports.sets.version import read_version
@@ -20,6 +21,11 @@ def with_status(comparison: Comparison, status: str) -> Comparison:
     return replace(comparison, figure={**comparison.figure, "status": status})
 
 
+def configurations_of(comparison: Comparison) -> set[str]:
+    rows = runs_of(comparison.version).configurations
+    return {f"{row['set']}/{row['configuration']}" for row in rows if row["one_gpu_training"] == comparison.training}
+
+
 def test_it_says_that_no_gpu_is_clearly_faster_while_every_interval_has_1() -> None:
     every = comparisons(newest_version())
     noise = [own for own in every if own.figure["low"] is not None]
@@ -28,6 +34,15 @@ def test_it_says_that_no_gpu_is_clearly_faster_while_every_interval_has_1() -> N
     answer = hardware.answer(newest_version()).text
     assert "no training is clearly faster or slower on one H200 than on one H100 80GB HBM3" in answer
     assert "Within noise, trainings of Ant and Cartpole make " in answer
+    busy_percent = [
+        row["value"]
+        for own in noise
+        for row in rows_by_id(own.version).values()
+        if row["column"] == "gpu_utilisation_percent"
+        and any(row["id"].startswith(f"{name}/") for name in configurations_of(own))
+    ]
+    assert f"{min(busy_percent):.3g} to {max(busy_percent):.3g} % of the time" in answer
+    assert max(busy_percent) < 50
     assert ("Too few machines ran other trainings" in answer) == (len(every) > len(noise))
 
 
