@@ -62,7 +62,7 @@ def opening(version: Version) -> Html:
     """Say what was measured when and on what, and what to do."""
     records = completed(version)
     gpus = " and ".join(sorted({gpu.name for record in records for gpu in record.environment.gpus})) or "CPUs"
-    kicker = f"{_versions(records)} · measured {_days(records)} on {gpus}"
+    kicker = f"{_versions(records)} · measured {_days(version)} on {gpus}"
     above = Html(markup=f'<p class="kicker">{html.escape(kicker)}</p>', text=kicker)
     first, *more = answer(version)
     return together([above, answer_of_page(first), *map(paragraph, more)])
@@ -148,13 +148,15 @@ def _rewards(version: Version) -> list[str]:
     if not known:
         return []
     task, line = max(known, key=lambda item: by_reward(item[1]))
+    own = line.figure(line.rows[-1], "sooner")
+    sure = f"{own['status']}, " if own else ""
     others = [
         f"; the reward comes {measured(own)} times as soon on {other.rows[-1]['gpus']} GPUs ({name}, {other.label})"
         for name, other in known
         if other is not line and (own := sooner_on(other, other.rows[-1])) and own["status"] == "clear"
     ]
     shown = f"{times(line)} ({task}, {line.base['library']}){''.join(others)}"
-    return [_for_a_reward(line), shown, seeds(line)]
+    return [f"with {line.base['library']} {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
 
 
 def _for_a_reward(line: Line) -> str:
@@ -171,7 +173,7 @@ def _for_a_reward(line: Line) -> str:
     if all(own for _, own in known) and all((own["high"] or gpus) < (1 + gpus) / 2 for gpus, own in marks):
         last = rows[-1]["gpus"]
         kindest = max((own for gpus, own in marks if gpus == last), key=lambda own: float(own["high"]))
-        return f"use one GPU: {last} GPUs bring the reward {measured(kindest)} times as soon, or less"
+        return f"use one GPU: {last} GPUs bring the reward at best {measured(kindest)} times as soon"
     return "open: measure it; frames are no rewards"
 
 
@@ -255,8 +257,9 @@ def _versions(records: Sequence[RunRecord]) -> str:
     return " · ".join(f"{name} {' and '.join(values)}" for name, values in installed.items() if values) or "Isaac Lab"
 
 
-def _days(records: Sequence[RunRecord]) -> str:
-    """Time from the start of the first run to that of the last."""
+def _days(version: Version) -> str:
+    """Time from the start of the first run to that of the last, of runs of which only the learning counts too."""
+    records = (record for own in version.sets for record in own.campaign.completed)
     started = sorted(record.started_utc for record in records if record.started_utc)
     days = [day_in_words(datetime.fromisoformat(day)) for day in (*started[:1], *started[-1:])]
     return " to ".join(dict.fromkeys(days)) or "on an unknown day"

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from reports.display.calculator import calculator
 from reports.figures.tables import rows_by_id
 from reports.pages import home
 from reports.sets.version import Version, read_version
+from suite.files.wording import day_in_words
 from suite.records.folders import PLAN_FILE
 from tests.fixtures.results.committed_results import newest_version
 from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
@@ -44,6 +46,15 @@ def test_the_calculator_has_the_figures_of_each_training() -> None:
     assert ("n/a" in ant["said"]) == (None in times_s)
     assert "Measured on 4 x H200" in elsewhere["said"]
     assert "seeds; speed: 2 x H200" in elsewhere["said"]
+
+
+def test_it_was_measured_until_the_last_run_of_which_only_the_learning_counts() -> None:
+    version = newest_version()
+    first, *_, last = sorted(
+        record.started_utc or "" for own in version.sets for record in own.campaign.completed if record.started_utc
+    )
+    days = f"{day_in_words(datetime.fromisoformat(first))} to {day_in_words(datetime.fromisoformat(last))}"
+    assert f"measured {days} on" in home.opening(version).text
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:
