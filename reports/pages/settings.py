@@ -89,6 +89,11 @@ class Ratio:
         return f"{name}, {row['environments']:,}{gpus}{physics}{trainings}"
 
     @property
+    def ends(self) -> tuple[str, str]:
+        """The setting before and after the change."""
+        return self.setting.value(self.pair.over), self.setting.value(self.pair.of)
+
+    @property
     def is_training(self) -> bool:
         """Whether it is of a training; others are of single parts."""
         return {self.pair.of["workload"], self.pair.over["workload"]} <= {"train", "async_pipeline"}
@@ -129,9 +134,8 @@ def newest(version: Version) -> tuple[Ratio, ...]:
     """Return of each comparison of training, or of its parts, the newest ratio that is clear, else the newest."""
     best: dict[tuple[str, ...], Ratio] = {}
     for ratio in ratios_of_settings(version):
-        setting, pair = ratio.setting, ratio.pair
-        key = setting.column, ratio.subject, setting.value(pair.over), setting.value(pair.of)
-        if pair.of["library"] != "lerobot" and (key not in best or _order(ratio) > _order(best[key])):
+        key = ratio.setting.column, ratio.subject, *ratio.ends
+        if ratio.pair.of["library"] != "lerobot" and (key not in best or _order(ratio) > _order(best[key])):
             best[key] = ratio
     return tuple(best.values())
 
@@ -142,12 +146,12 @@ def _order(ratio: Ratio) -> tuple[bool, str]:
 
 def table(version: Version) -> Html:
     """Show the newest ratio of each comparison."""
-    rows = []
-    for ratio in newest(version):
-        setting, ends = ratio.setting, (ratio.setting.value(row) for row in (ratio.pair.over, ratio.pair.of))
-        shown = measured(ratio.figure), ratio.figure["status"], ratio.where
-        rows.append([setting.title, ratio.subject, *ends, *shown])
+    rows = ([*_cells(ratio), ratio.figure["status"], ratio.where] for ratio in newest(version))
     return html_table(HEADINGS, rows, label="Ratios of configurations that differ in one setting")
+
+
+def _cells(ratio: Ratio) -> list[str]:
+    return [ratio.setting.title, ratio.subject, *ratio.ends, measured(ratio.figure)]
 
 
 @cache
@@ -171,18 +175,14 @@ def chart(version: Version) -> Html:
     """Draw what the largest steps make of the frames."""
     points = [
         row_of(
-            f"{ratio.setting.title}, {ratio.setting.value(ratio.pair.of)}: {ratio.subject}",
+            f"{ratio.setting.title}, {' to '.join(ratio.ends)}: {ratio.subject}",
             ratio.estimate,
             ratio.pair.id,
             kind=ratio.setting.title,
         )
         for ratio in largest(version)
     ]
-    rows = [
-        [ratio.setting.title, ratio.subject, ratio.setting.value(ratio.pair.of), measured(ratio.figure)]
-        for ratio in largest(version)
-    ]
-    data = html_table(["What changes", "Task and library", "To", "Times the speed"], rows, label="Values of the chart")
+    data = html_table(HEADINGS[:5], map(_cells, largest(version)), label="Values of the chart")
     texts = Texts(
         title="What settings make of the frames per second",
         note="Over the configuration that differs in this setting alone, which is 1.",
