@@ -25,8 +25,7 @@ MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
 REWARD: Final = (
     "The reward is the mean over an episode of full length, after 90 % of the rise that every run on the fewest GPUs"
     " has. Times are of iterations, without start-up, and of all seeds; how many times as soon a reward comes is of"
-    " seeds that both have. Runs of one seed say nothing of another. A training has no time to a reward if under half"
-    " of its episodes succeed at the end."
+    " seeds that both have. A training has no time to a reward if under half of its episodes succeed at the end."
 )
 LEARNED: Final = (
     "how many frames it takes is measured with as many processes on one GPU, which do the same work; the time is these"

@@ -96,7 +96,7 @@ def _by_other_windows(line: Line, side: Side) -> str:
         if (own := line.figure(line.rows[-1], f"share_kept_{share}")) and own["low"] is not None
     }
     return "".join(
-        f", {other} by the last {share} % of the iterations" for share, other in sides.items() if other != side
+        f"; over the last {share} % of the iterations {other}" for share, other in sides.items() if other != side
     )
 
 
