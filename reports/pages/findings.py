@@ -61,6 +61,6 @@ def _measured(version: Version, finding: Finding) -> list[str]:
     for heading_of, own in groupby(rows[:MAX_FIGURES], key=lambda row: column_of(row["id"]).heading):
         lines.append(f"{heading_of}:")
         for row in own:
-            subject = row["id"].rpartition("/")[0]  # a series, for one, is of no configuration
-            lines.append(f"{measured(row)}: {names.get(subject, subject.partition('/')[2])}")
+            subject = row["id"].rpartition("/")[0]  # a series or a set is no configuration
+            lines.append(f"{measured(row)}: {names.get(subject, subject.partition('/')[2] or subject)}")
     return [*lines, "more in figures.csv"] if len(rows) > MAX_FIGURES else lines
