@@ -3,6 +3,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 320;
 const MARGIN = { top: 14, right: 14, bottom: 48 };
+const MOST_TIMES = 20; // the largest value over the least on a linear axis
 const COLOURS = 10; // that report.css knows
 const COLOURED_BY = ["task", "library", "physics", "settings", "version"]; // the first that differs
 // The value of a figure, then the ends of its interval if it has one: `1,234 (1,200 to 1,300)`.
@@ -24,26 +25,33 @@ function ticksBetween(least, most) {
   return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, index) => (first + index) * step);
 }
 
+function powersBetween(least, most) {
+  const powers = Array.from({ length: Math.ceil(Math.log10(most / least)) + 2 }, (_, index) => 10 ** (Math.floor(Math.log10(least)) + index));
+  return powers.flatMap((power) => [1, 2, 5].map((factor) => factor * power)).filter((tick) => tick >= least && tick <= most);
+}
+
 const shortNumber = (value) => value.toLocaleString("en", { maximumSignificantDigits: 6 });
 
-// All panels have the same scales, so that they can be compared.
+// Logarithmic where values are far apart, which would lie on each other. All panels have the same scales, so that they can be compared.
 function scalesOf({ shown, axis, valueOf, unit }) {
   const numbers = shown.flatMap(valueOf);
+  const isLog = Math.min(...numbers) > 0 && Math.max(...numbers) > MOST_TIMES * Math.min(...numbers);
   const most = 1.04 * Math.max(0, ...numbers) || 1;
-  const least = 1.04 * Math.min(0, ...numbers);
-  const ticks = ticksBetween(least, most).map((tick) => [tick, shortNumber(tick) + unit]);
+  const least = isLog ? Math.min(...numbers) / 1.04 : 1.04 * Math.min(0, ...numbers);
+  const ticks = (isLog ? powersBetween : ticksBetween)(least, most).map((tick) => [tick, shortNumber(tick) + unit]);
   const values = [...new Set(shown.map((point) => point[axis]))].sort((one, other) => one - other);
-  return { least, most, ticks, values };
+  return { isLog, least, most, ticks, values };
 }
 
 function draw(panel, { shown, scales, axis, title, heading, valueOf, textOf, lineOf, colourOf, choose }) {
-  const { least, most, ticks, values } = scales;
+  const { isLog, least, most, ticks, values } = scales;
   const width = Math.max(260, panel.clientWidth);
   const left = 34 + 7 * Math.max(...ticks.map(([, text]) => text.length));
   const band = (width - left - MARGIN.right) / values.length;
   const every = Math.ceil((8 + 7 * Math.max(...values.map((value) => shortNumber(value).length))) / band); // so that labels do not touch
   const bottom = HEIGHT - MARGIN.bottom;
-  const y = (value) => bottom - ((value - least) / (most - least)) * (bottom - MARGIN.top);
+  const place = isLog ? Math.log : (value) => value;
+  const y = (value) => bottom - ((place(value) - place(least)) / (place(most) - place(least))) * (bottom - MARGIN.top);
   const lines = Map.groupBy(shown, lineOf); // each has its own place within a band, so that points do not hide each other
   const places = [...lines.keys()];
   const x = (point) => left + band * (values.indexOf(point[axis]) + 0.5 + 0.8 * ((places.indexOf(lineOf(point)) + 0.5) / places.length - 0.5));
@@ -176,7 +184,7 @@ function start(explore) {
       const panel = document.createElement("div");
       const name = document.createElement("p");
       name.className = "panel";
-      name.textContent = `${gpu}: ${heading}`;
+      name.textContent = `${gpu}: ${heading}${scales.isLog ? ", log scale" : ""}`;
       panel.append(name);
       drawing.append(panel);
       return [panel, own];

@@ -1,5 +1,6 @@
 """Explore in a Chromium: filters, orders, addresses of views, every value of the figures, and all without scripts."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ VIEW = (
     " panels: [...document.querySelectorAll('.explore .panel')].map((title) => title.textContent),"
     " said: document.querySelector('.explore [role=status]').textContent,"
     " address: location.hash})"
+)
+
+POINTS = (  # of the fastest first: the value, and pixels from the top
+    "[...document.querySelectorAll('.explore .point')].map((point) => ["
+    "Number(point.textContent.split('\\n')[1].split(' ')[0].replaceAll(',', '')), Number(point.getAttribute('cy'))"
+    "]).sort((one, other) => other[0] - one[0])"
 )
 
 
@@ -75,9 +82,19 @@ def test_rows_are_ordered_by_the_metric_and_each_gpu_model_has_a_panel(browser: 
     frames = tab.value(shown)
     assert len(frames) > 20
     assert frames == sorted(frames, reverse=True)
-    assert tab.value(VIEW)["panels"] == ["H100 80GB HBM3: Speed, frames/s", "H200: Speed, frames/s"]
+    assert tab.value(VIEW)["panels"] == [
+        "H100 80GB HBM3: Speed, frames/s, log scale",
+        "H200: Speed, frames/s, log scale",
+    ]
+    # As high as its logarithm, so that those of slow configurations do not lie on each other.
+    (fastest, top), *others = tab.value(POINTS)
+    slopes = [(place - top) / math.log(fastest / speed) for speed, place in others if speed < fastest]
+    assert slopes == pytest.approx([slopes[0]] * len(slopes))
+    assert slopes[0] > 0
     pick(tab, "gpu", "H200")
-    assert tab.value(VIEW)["panels"] == ["H200: Speed, frames/s"]
+    assert tab.value(VIEW)["panels"] == ["H200: Speed, frames/s, log scale"]
+    pick(tab, "metric", "share_kept")
+    assert tab.value(VIEW)["panels"] == ["H200: Share of ideal"]
 
 
 def test_what_no_configuration_has_cannot_be_chosen(browser: Browser, tmp_path: Path) -> None:
