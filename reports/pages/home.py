@@ -156,7 +156,7 @@ def _rewards(version: Version) -> list[str]:
         if other is not line and (own := sooner_on(other, other.rows[-1])) and own["status"] == "clear"
     ]
     shown = f"{times(line)} ({task}, {line.base['library']}){''.join(others)}"
-    return [f"with {line.base['library']} {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
+    return [f"with {line.base['library']}, {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
 
 
 def _for_a_reward(line: Line) -> str:

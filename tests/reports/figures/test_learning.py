@@ -300,7 +300,11 @@ def line_of(**known: Mapping[int, tuple[float, ...]]) -> Known:
         ((1.0, 0.8, 1.4), (1.1, 0.9, 2.4), "use one GPU"),  # less than half of what would be ideal
         ((1.0, 0.8, 1.4), (1.1, 0.9, 2.6), "open"),
         ((1.0, 0.8, 1.6), (1.1, 0.9, 1.4), "open"),
-        ((1.0, 0.8, 1.4), (0.8, 0.7, 0.9), "use one GPU: 4 GPUs bring the reward 0.80 (0.70 to 0.90) times as soon"),
+        (
+            (1.0, 0.8, 1.4),
+            (0.8, 0.7, 0.9),
+            "use one GPU: 4 GPUs bring the reward at best 0.80 (0.70 to 0.90) times as soon",
+        ),
     ],
 )
 def test_what_to_do_for_a_reward_follows_from_what_is_clear(
@@ -312,7 +316,7 @@ def test_what_to_do_for_a_reward_follows_from_what_is_clear(
 
 @pytest.mark.parametrize(
     ("at_97", "advice"),
-    [((1.2, 1.0, 1.4), "use one GPU: 2 GPUs bring the reward 1.20 (1.00 to 1.40)"), ((1.3, 1.1, 1.6), "open")],
+    [((1.2, 1.0, 1.4), "use one GPU: 2 GPUs bring the reward at best 1.20 (1.00 to 1.40)"), ((1.3, 1.1, 1.6), "open")],
 )
 def test_the_mark_that_is_kindest_to_more_gpus_says_what_to_do(at_97: tuple[float, ...], advice: str) -> None:
     known = {f"sooner{end}": {2: at_97 if end == "_97" else (0.8, 0.7, 0.9)} for end in MARKS}
