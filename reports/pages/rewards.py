@@ -68,7 +68,8 @@ def time_to_reward(line: Line) -> str:
     """Say when a line's runs have the reward on each number of GPUs; empty where that is not known of two."""
     reward, success = (line.figure(line.base, name) for name in ("reward_mean_to_reach", "learned_success"))
     if reward is None and success and success["value"] < LEARNED_SUCCESS:
-        return f"{line.label}: no time to a reward, since at the end {measured(success)} of the episodes succeed."
+        after = counted((runs_of(line.version).learned(line.base) or line.base)["iterations"], "iteration")
+        return f"{line.label}: no time to a reward, since {measured(success)} of the episodes succeed after {after}."
     if reward is None or not line.figure(line.base, "time_to_reward_s"):
         return ""
     compared = [
