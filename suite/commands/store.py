@@ -45,9 +45,8 @@ def _store(arguments: argparse.Namespace, console: Console) -> None:
     if paths := _unfinished(arguments.folder):
         names = ", ".join(str(path.relative_to(arguments.folder)) for path in paths)
         say(console, f"Left out, as they have not ended: {names}.")
-    runs = counted(sum(len(result.rounds) for result in results), "run")
-    stored = f"{counted(len(results), 'configuration')}, {runs}"
-    say(console, f"Stored: {stored}. Their page: nox -s report -- {arguments.folder}")
+    stored = counted(len(results), "configuration"), counted(sum(len(result.rounds) for result in results), "run")
+    say(console, f"Stored: {', '.join(stored)}. Their page: nox -s report -- {arguments.folder}")
 
 
 def store_finished(root: Path) -> list[CaseResult]:
@@ -76,7 +75,8 @@ def store_finished(root: Path) -> list[CaseResult]:
         ]
         results = cases.write_all(folder, results)
         if plan := read_plan(root):
-            plan["missing"] = dict.fromkeys(sorted(plan["configurations"].keys() - records_of.keys()), GONE)
+            never = plan["configurations"].keys() - {result.case.case_id for result in folder.stored()}
+            plan["missing"] = dict.fromkeys(sorted(never), GONE)
             replace_json(plan, root / PLAN_FILE)
         run_log.resume(root)
         upstream.write_pairs(folder)

@@ -20,7 +20,7 @@ from suite.replay.session import replay
 from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
-from tests.fixtures.results.generated_results import make_case, make_result
+from tests.fixtures.results.generated_results import failed_result, make_case, make_result
 from tests.fixtures.results.stored_rounds import stored_round
 from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
 from tests.fixtures.stand_ins.denied_folders import deny
@@ -47,7 +47,9 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
         write_round(tmp_path, ANT, index)
     write_round(tmp_path, OTHER, 0)
     write_identity(tmp_path)
-    plan = {"configurations": {ANT.case_id: 3, "never": 3}}
+    not_here = failed_result(make_case("ant-weak", world_size=8), outcome="skipped", reason="needs 8 GPUs")
+    store.write_cases({Folder(root=tmp_path).case_path(not_here.case): not_here})
+    plan = {"configurations": {ANT.case_id: 3, not_here.case.case_id: 0, "never": 3}}
     (tmp_path / PLAN_FILE).write_text(json.dumps(plan), encoding="utf-8")
 
     def stored() -> dict[str, tuple[int, str | None]]:
@@ -67,6 +69,7 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
     assert {result.case.case_id: len(result.rounds) for result in store.load_results(tmp_path)} == {
         ANT.case_id: 3,
         OTHER.case_id: 1,
+        not_here.case.case_id: 1,
     }
 
 
