@@ -58,7 +58,7 @@ def _training(task: str, line: Line, of_rewards: Line | None) -> Mapping[str, An
         if (fps := line.figure(row, "frames_per_s"))
     ]
     if None in (row[4] for row in rows):
-        said += f" n/a: fewer than {MIN_ROUNDS_FOR_INTERVAL} seeds ran, or one ended before it had the reward."
+        said += f" n/a: fewer than {MIN_ROUNDS_FOR_INTERVAL} seeds ran, or not every run had the reward."
     return {"task": task, "training": line.label, "rows": rows, "said": said}
 
 
