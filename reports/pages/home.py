@@ -159,19 +159,17 @@ def _rewards(version: Version) -> list[str]:
 
 def _for_a_reward(line: Line) -> str:
     """What to do, by how many times as soon a reward comes on more GPUs: whichever part of the rise is asked for."""
-    rows = line.rows[1:]
-    known = [(row["gpus"], sooner_on(line, row)) for row in rows]
+    known = [(row["gpus"], sooner_on(line, row)) for row in line.rows[1:]]
     clear = [(own["low"], gpus) for gpus, own in known if own and own["status"] == "clear"]
     if sooner := [end for end in clear if end[0] > 1]:
         return f"use {max(sooner)[1]} GPUs"
     if len(clear) == len(known):
         return "use one GPU: more bring it later"
     # Surely less than half of what more GPUs would ideally bring, at every mark that all runs have.
-    marks = [(row["gpus"], own) for row in rows for end in MARKS if (own := line.figure(row, f"sooner{end}"))]
+    marks = [(row["gpus"], own) for row in line.rows[1:] for end in MARKS if (own := line.figure(row, f"sooner{end}"))]
     if all(own for _, own in known) and all((own["high"] or gpus) < (1 + gpus) / 2 for gpus, own in marks):
-        last = rows[-1]["gpus"]
-        kindest = max((own for gpus, own in marks if gpus == last), key=lambda own: float(own["high"]))
-        return f"use one GPU: {last} GPUs bring the reward {measured(kindest)} times as soon, or less"
+        most, kindest = max(marks, key=lambda mark: (mark[0], mark[1]["high"]))
+        return f"use one GPU: {most} GPUs bring the reward {measured(kindest)} times as soon, or less"
     return "open: measure it; frames are no rewards"
 
 
