@@ -321,8 +321,7 @@ def _machines_ratio(declaration: Declaration, runs: Runs) -> Figure:
 
 def _machines_slope(declaration: Declaration, runs: Runs) -> Figure:
     """How far the time of an iteration goes with the core probe, from machine to machine."""
-    model = MachineModel(_machines(declaration, runs))
-    return _figure(declaration, model.slope, len(_selected(declaration.of, runs)))
+    return _figure(declaration, MachineModel(_machines(declaration, runs)).slope, len(_selected(declaration.of, runs)))
 
 
 def _figure(declaration: Declaration, own: Estimate | float | None, runs: int, status: Status | None = None) -> Figure:

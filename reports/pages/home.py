@@ -79,9 +79,10 @@ def _advice(version: Version) -> str:
     if filled := clear(version, "environments_per_gpu"):
         advice = "For frames fill one GPU first: more environments on it" if _all_more(filled) else "More environments"
         sentences.append(f"{advice} make {span(filled)} times the frames.")
-    task, line = max(lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
-    last, reward = line.rows[-1], "how much sooner a reward comes was not measured"
-    if line.figure(line.base, "time_to_reward_s"):
+    known = [item for item in lines(version, of_rewards=True) if item[1].figure(item[1].base, "time_to_reward_s")]
+    task, line = max(known or lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
+    last, reward = line.rows[-1], "how much sooner a reward comes is not known"
+    if known:
         reward = f"the reward comes after {times(line)} ({seeds(line)})"
     sentences.append(
         f"{counted(last['gpus'], 'GPU')} make {measured(line.figure(last, 'over_gpus'))} times the frames of one"

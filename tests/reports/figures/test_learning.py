@@ -341,6 +341,15 @@ def test_a_training_has_a_time_to_a_reward_if_half_of_its_episodes_succeed(
     assert ("49" in paragraph(time_to_reward(line)).text) == (not is_learned)
 
 
+def test_the_first_page_is_of_a_training_that_learned_its_task_before_it_is_of_most_gpus(tmp_path: Path) -> None:
+    few_succeed = [learned_like(own, success=0.4) for own in measured(512)]
+    one = [learned(1), learned(2), *few_succeed]
+    figures(tmp_path, gpus=[*measured(gpus=(1, 2)), *measured(512)], one=one)
+    version = read_version(tmp_path, name="v")
+    assert [len(line.learned) for line in over_gpus(version, "Ant", of_rewards=True)] == [2, 1]
+    assert f"gpus/{SERIES}-n128-1x1/time_to_reward_s" in home.opening(version).markup
+
+
 SOONER, LATER, OPEN = (1.6, 1.1, 2.8), (0.6, 0.5, 0.9), (1.6, 0.9, 2.8)
 
 
@@ -464,12 +473,15 @@ def filled(environments: int, time_s: float, *, has_same_steps: bool = False) ->
     return make_result(case, *(time_s * noise for noise in (0.99, 1.0, 1.01)))
 
 
-def learned_like(result: CaseResult, *, pace: float = 1.0, paces: Sequence[float] = SEEDS) -> CaseResult:
+def learned_like(
+    result: CaseResult, *, pace: float = 1.0, paces: Sequence[float] = SEEDS, success: float = 0.5
+) -> CaseResult:
     """Runs that say what the runs of a result learn."""
     own = result.case
     same = ("series", "num_envs", "num_envs_global", "minibatch_size", "optimiser_steps")
     case_id = f"{own.case_id}-learning"
-    return learned(1, pace=pace, paces=paces, case_id=case_id, **{name: getattr(own, name) for name in same})
+    changes = {name: getattr(own, name) for name in same}
+    return learned(1, pace=pace, paces=paces, success=success, case_id=case_id, **changes)
 
 
 @pytest.mark.parametrize(
