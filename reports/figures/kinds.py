@@ -95,12 +95,15 @@ def _of_column(statistic: Callable[[Sequence[Any]], float | Estimate]) -> Callab
     def figure(declaration: Declaration, runs: Runs) -> Figure:
         column, _, by = declaration.column.partition("/")
         rows = _selected(declaration.of, runs).drop_nulls(column)
-        own = rows.group_by(by).agg(pl.col(column).mean()) if by else rows
-        value = statistic(own[column].to_list()) if len(rows) else None
-        estimate = value if isinstance(value, Estimate | None) else Estimate(value=value, interval=None)
-        return _figure(declaration, estimate, len(rows))
+        values = _of_seeds(rows, column) if by else rows[column].to_list()
+        return _figure(declaration, statistic(values) if values else None, len(rows))
 
     return figure
+
+
+def _of_seeds(rows: pl.DataFrame, column: str) -> list[float]:
+    """The value of each seed: the mean over its runs that have one."""
+    return rows.drop_nulls(column).group_by("seed").agg(pl.col(column).mean())[column].to_list()
 
 
 def _share(declaration: Declaration, runs: Runs) -> Figure:
@@ -108,8 +111,7 @@ def _share(declaration: Declaration, runs: Runs) -> Figure:
     part, whole = declaration.column.split("/")
     rows = _selected(declaration.of, runs).select(part, whole).drop_nulls()
     total = float(sum(rows[whole]))
-    share = Estimate(value=float(sum(rows[part])) / total, interval=None) if total else None
-    return _figure(declaration, share, len(rows))
+    return _figure(declaration, float(sum(rows[part])) / total if total else None, len(rows))
 
 
 def _ratio(declaration: Declaration, runs: Runs) -> Figure:
@@ -121,10 +123,8 @@ def _ratio(declaration: Declaration, runs: Runs) -> Figure:
 
 def _loss_seen(declaration: Declaration, runs: Runs) -> Figure:
     """The least loss of frames that would have made the ratio clear: as far as its interval reaches below it."""
-    of, over, number = _both(declaration, runs)
-    ratio = runs.ratio(of, over, iteration=declaration.column)
-    loss = Estimate(value=1 - ratio.interval[0] / ratio.value, interval=None) if ratio.interval else None
-    return _figure(declaration, loss, number)
+    ratio = _ratio(declaration, runs)
+    return _figure(declaration, 1 - ratio.low / ratio.value if ratio.low and ratio.value else None, ratio.runs)
 
 
 def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
@@ -137,14 +137,13 @@ def _share_kept(declaration: Declaration, runs: Runs) -> Figure:
 def _reward_to_reach(declaration: Declaration, runs: Runs) -> Figure:
     """The reward after 90 % of the rise that every run has; the column is that of rewards."""
     rows = _selected(declaration.of, runs)
-    target = _target(rows, runs, CONVERGED_SHARE)
-    return _figure(declaration, None if target is None else Estimate(value=target, interval=None), len(rows))
+    return _figure(declaration, _target(rows, runs, CONVERGED_SHARE), len(rows))
 
 
 def _target(rows: pl.DataFrame, runs: Runs, share: float) -> float | None:
     """The reward after a part of the rise that every run has; None if they did not learn their task."""
-    success = rows["learned_success"].drop_nulls().to_list()
-    is_learned = not success or statistics.fmean(success) >= LEARNED_SUCCESS
+    success = _of_seeds(rows, "learned_success")
+    is_learned = not success or statistics.median(success) >= LEARNED_SUCCESS
     return converged_reward(list(runs.levels(rows).values()), share) if is_learned else None
 
 
@@ -162,7 +161,7 @@ def _reached(declaration: Declaration, runs: Runs) -> Figure:
     """How many runs of ``of`` get to the reward to reach of ``over``; the column is any that they have."""
     needed = _needed(declaration, declaration.of, runs)
     number = sum(amount is not None for amounts in needed.values() for amount in amounts)
-    return _figure(declaration, Estimate(value=float(number), interval=None), _number(needed))
+    return _figure(declaration, float(number), _number(needed))
 
 
 def _sooner(declaration: Declaration, runs: Runs) -> Figure:
@@ -191,8 +190,7 @@ def _differs(declaration: Declaration, runs: Runs) -> Figure:
         if run != other and seed == other_seed
     ]
     known = [share for share in pairs if share is not None]
-    mean = Estimate(value=statistics.fmean(known), interval=None) if known else None
-    return _figure(declaration, mean, len({*of, *over}))
+    return _figure(declaration, statistics.fmean(known) if known else None, len({*of, *over}))
 
 
 def _by_run(selection: Selection, runs: Runs) -> Mapping[tuple[str, str, int], tuple[int, Levels]]:
@@ -317,20 +315,18 @@ def _machines_ratio(declaration: Declaration, runs: Runs) -> Figure:
     ratio = model.ratio(base, gpu)
     if gpu == base or labels < {machine.label for machine in every if machine.gpu == gpu}:
         (machine,) = (machine for machine in every if machine.label in labels and machine.gpu == gpu)
-        times = model.time_s(base).value / model.time_of(machine).value
-        ratio = Estimate(value=times, interval=None)
+        ratio = Estimate(value=model.time_s(base).value / model.time_of(machine).value, interval=None)
     return _figure(declaration, ratio, len(of) + len(over), _status(ratio))
 
 
 def _machines_slope(declaration: Declaration, runs: Runs) -> Figure:
     """How far the time of an iteration goes with the core probe, from machine to machine."""
-    model = MachineModel(_machines(declaration, runs))
-    return _figure(declaration, model.slope, len(_selected(declaration.of, runs)))
+    return _figure(declaration, MachineModel(_machines(declaration, runs)).slope, len(_selected(declaration.of, runs)))
 
 
-def _figure(declaration: Declaration, estimate: Estimate | None, runs: int, status: Status | None = None) -> Figure:
-    low, high = (estimate.interval if estimate else None) or (None, None)
-    value = estimate.value if estimate else None
+def _figure(declaration: Declaration, own: Estimate | float | None, runs: int, status: Status | None = None) -> Figure:
+    value, interval = (own.value, own.interval) if isinstance(own, Estimate) else (own, None)
+    low, high = interval or (None, None)
     return Figure(declaration=declaration, value=value, low=low, high=high, runs=runs, status=status)
 
 

@@ -79,9 +79,10 @@ def _advice(version: Version) -> str:
     if filled := clear(version, "environments_per_gpu"):
         advice = "For frames fill one GPU first: more environments on it" if _all_more(filled) else "More environments"
         sentences.append(f"{advice} make {span(filled)} times the frames.")
-    task, line = max(lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
-    last, reward = line.rows[-1], "how much sooner a reward comes was not measured"
-    if line.figure(line.base, "time_to_reward_s"):
+    known = [item for item in lines(version, of_rewards=True) if item[1].figure(item[1].base, "time_to_reward_s")]
+    task, line = max(known or lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
+    last, reward = line.rows[-1], "how much sooner a reward comes is not known"
+    if known:
         reward = f"the reward comes after {times(line)} ({seeds(line)})"
     sentences.append(
         f"{counted(last['gpus'], 'GPU')} make {measured(line.figure(last, 'over_gpus'))} times the frames of one"
@@ -161,19 +162,17 @@ def _rewards(version: Version) -> list[str]:
 
 def _for_a_reward(line: Line) -> str:
     """What to do, by how many times as soon a reward comes on more GPUs: whichever part of the rise is asked for."""
-    rows = line.rows[1:]
-    known = [(row["gpus"], sooner_on(line, row)) for row in rows]
+    known = [(row["gpus"], sooner_on(line, row)) for row in line.rows[1:]]
     clear = [(own["low"], gpus) for gpus, own in known if own and own["status"] == "clear"]
     if sooner := [end for end in clear if end[0] > 1]:
         return f"use {max(sooner)[1]} GPUs"
     if len(clear) == len(known):
         return "use one GPU: more bring it later"
     # Surely less than half of what more GPUs would ideally bring, at every mark that all runs have.
-    marks = [(row["gpus"], own) for row in rows for end in MARKS if (own := line.figure(row, f"sooner{end}"))]
+    marks = [(row["gpus"], own) for row in line.rows[1:] for end in MARKS if (own := line.figure(row, f"sooner{end}"))]
     if all(own for _, own in known) and all((own["high"] or gpus) < (1 + gpus) / 2 for gpus, own in marks):
-        last = rows[-1]["gpus"]
-        kindest = max((own for gpus, own in marks if gpus == last), key=lambda own: float(own["high"]))
-        return f"use one GPU: {last} GPUs bring the reward at best {measured(kindest)} times as soon"
+        most, kindest = max(marks, key=lambda mark: (mark[0], mark[1]["high"]))
+        return f"use one GPU: {most} GPUs bring the reward at best {measured(kindest)} times as soon"
     return "open: measure it; frames are no rewards"
 
 

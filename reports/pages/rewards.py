@@ -42,11 +42,15 @@ def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
     runs = runs_of(version)
     learned = runs.learned(row) if figure(version, row, "reached") else None
     own = runs.of(learned or row)
-    window, reward_of = (own["reward_window"][0], fmean) if learned else (SMOOTHING_WINDOW, median)
-    every, last = runs.rewards(own).values(), own["iterations"][0]
+    by, window, reward_of = ("seed", own["reward_window"][0], fmean) if learned else ("run", SMOOTHING_WINDOW, median)
+    last, by_seed = own["iterations"][0], [runs.rewards(rows).values() for rows in own.partition_by(by)]
     for end in reversed(range(last, window - 1, -math.ceil(last / MAX_POINTS))):
-        windows = ([reward for reward in rewards[end - window : end] if reward is not None] for rewards in every)
-        if known := [reward_of(rewards) for rewards in windows if len(rewards) == window]:
+        known = []
+        for every in by_seed:
+            windows = ([reward for reward in rewards[end - window : end] if reward is not None] for rewards in every)
+            if of_runs := [reward_of(rewards) for rewards in windows if len(rewards) == window]:
+                known.append(fmean(of_runs))
+        if known:
             yield Point(label=label, x=end * row["frames_per_iteration"] / 1e6, y=median(known))
 
 
@@ -67,7 +71,8 @@ def time_to_reward(line: Line) -> str:
     """Say when a line's runs have the reward on each number of GPUs; empty where that is not known of two."""
     reward, success = (line.figure(line.base, name) for name in ("reward_mean_to_reach", "learned_success"))
     if reward is None and success and success["value"] < LEARNED_SUCCESS:
-        return f"{line.label}: no time to a reward, since at the end {measured(success)} of the episodes succeed."
+        after = counted((runs_of(line.version).learned(line.base) or line.base)["iterations"], "iteration")
+        return f"{line.label}: no time to a reward, since {measured(success)} of the episodes succeed after {after}."
     if reward is None or not line.figure(line.base, "time_to_reward_s"):
         return ""
     compared = [

@@ -101,7 +101,7 @@ def read_source(folder: Path) -> Source:
     if missing := source.result_set.not_stored:
         raise NotFitToSubmit(
             f"{folder} is unfinished: {source.result_set.how_many_are_not_stored}: {first_names(missing)}. Run the same"
-            " `nox -s bench` again: it goes on where it stopped."
+            " `nox -s bench` again: it goes on where it stopped. If the machine is gone, run `nox -s store` first."
         )
     _refuse_cpu(source)
     _refuse_commits(source.begun, folder)

@@ -342,10 +342,10 @@ def _logs_by_seed(column: str, of: Rows, over: Rows) -> Mapping[int, float]:
 def _target(rows: Rows, column: str, share: float) -> float | None:
     """The reward after a part of the rise that every run has, from the highest that one begins with.
 
-    None of a training that half of its episodes do not succeed in at the end.
+    None if under half of the episodes succeed at the end, by the median over seeds.
     """
-    success = [row["learned_success"] for row in rows if row["learned_success"] is not None]
-    if success and sum(success) < LEARNED * len(success):
+    success = KINDS["median"]("learned_success/seed", rows, (), ())[0]
+    if success is not None and success < LEARNED:
         return None
     curves = [curve[~np.isnan(curve)] for curve in (levels(row[column], row["reward_window"]) for row in rows)]
     if not all(map(len, curves)):

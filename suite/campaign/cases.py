@@ -97,9 +97,9 @@ def note_plan(campaign: Campaign, folder: Folder) -> None:
     earlier = read_plan(folder.root)
     planned = {item.case.case_id: 0 if item.infeasible else campaign.rule.rounds for item in campaign.planned}
     before = earlier["configurations"] if earlier else {result.case.case_id: 0 for result in folder.stored()}
-    rounds = {**before, **planned}
-    if earlier is None or rounds != earlier["configurations"]:
-        replace_json({"configurations": dict(sorted(rounds.items()))}, folder.root / PLAN_FILE)
+    plan = {"configurations": dict(sorted({**before, **planned}.items()))}
+    if plan != earlier:
+        replace_json(plan, folder.root / PLAN_FILE)
 
 
 def set_failures_aside(campaign: Campaign, folder: Folder) -> None:

@@ -13,10 +13,11 @@ from suite.campaign.folder import Folder, locked_folder, read_identity, stored_r
 from suite.campaign.runs import upstream
 from suite.commands import Command
 from suite.errors import CampaignError, StoreError
+from suite.files.json_file import replace_json
 from suite.files.wording import counted
 from suite.options.command_line import results_path, say
 from suite.records import store
-from suite.records.folders import CAMPAIGN_FILE, json_files
+from suite.records.folders import CAMPAIGN_FILE, PLAN_FILE, json_files, read_plan
 from suite.records.worked import has_speeds
 from suite.schema.rank_protocol import CONFIGURATION_FILE
 from suite.schema.record import Case, CaseResult, RunRecord
@@ -24,6 +25,7 @@ from suite.statistics.stopping_rule import CUT_OFF, Rule, decide
 from suite.statistics.twins import ratios_of
 
 RECORD: Final = "record.json"
+GONE: Final = "no run of it ended before the machine was gone"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +45,8 @@ def _store(arguments: argparse.Namespace, console: Console) -> None:
     if paths := _unfinished(arguments.folder):
         names = ", ".join(str(path.relative_to(arguments.folder)) for path in paths)
         say(console, f"Left out, as they have not ended: {names}.")
-    runs = counted(sum(len(result.rounds) for result in results), "run")
-    stored = f"{counted(len(results), 'configuration')}, {runs}"
-    say(console, f"Stored: {stored}. Their page: nox -s report -- {arguments.folder}")
+    stored = counted(len(results), "configuration"), counted(sum(len(result.rounds) for result in results), "run")
+    say(console, f"Stored: {', '.join(stored)}. Their page: nox -s report -- {arguments.folder}")
 
 
 def store_finished(root: Path) -> list[CaseResult]:
@@ -73,6 +74,10 @@ def store_finished(root: Path) -> list[CaseResult]:
             for case, records in finished
         ]
         results = cases.write_all(folder, results)
+        if plan := read_plan(root):
+            never = plan["configurations"].keys() - {result.case.case_id for result in folder.stored()}
+            plan["missing"] = dict.fromkeys(sorted(never), GONE)
+            replace_json(plan, root / PLAN_FILE)
         run_log.resume(root)
         upstream.write_pairs(folder)
     return results
@@ -144,7 +149,8 @@ STORE_COMMAND: Final = Command(
     description="""The `store` command: make results of the runs that a campaign finished before its machine was gone.
 
 `bench` stores a configuration with its last run, and goes on only where the campaign began. This stores what is there,
-on any machine. Where the campaign can still go on, the same `bench` adds the missing runs to what was stored.
+on any machine, and notes in the plan what never ended, so that `submit` takes the rest. Where the campaign can still go
+on, the same `bench` adds the missing runs to what was stored.
 """,
     add_arguments=_add_options,
     run=_store,

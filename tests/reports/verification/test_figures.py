@@ -5,7 +5,7 @@ import math
 import re
 import shutil
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +174,28 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     assert computed("reached", "iteration_s", two_sets, over="a") == [4.0, None, None, 4, None]
     levels_off = [*runs[:7], {**runs[7], "reward_mean": np.full(100, 94.0)}]  # between 90 and 97 % of the rise
     assert [computed("reached", f"iteration_s{mark}", levels_off, over="a")[0] for mark in ("", "/0.97")] == [4.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("success", "reward"),
+    [
+        ((None, None, None, None), 89.3),
+        ((0.4, 0.8, None, None), 89.3),
+        ((0.1, 0.5, 0.6, None), 89.3),  # the median decides
+        ((0.4, 0.4, 0.9, None), None),
+        ((0.4, 0.4, 0.9, 0.9), 89.3),
+    ],
+)
+def test_a_training_of_which_few_episodes_succeed_has_no_reward_to_reach(
+    success: Sequence[float | None], reward: float | None
+) -> None:
+    runs = [
+        {**row, "reward_mean": np.arange(100.0) * rate, "reward_window": 5, "learned_success": own}
+        for row, rate, own in zip(RUNS[4:], (1, 2, 5, 10), success, strict=True)
+    ]
+    assert computed("reward_to_reach", "reward_mean", runs)[0] == (reward and pytest.approx(reward))
+    again = [*runs, {**runs[0], "set": "t"}]  # a seed counts once
+    assert computed("reward_to_reach", "reward_mean", again)[0] == (reward and pytest.approx(reward))
 
 
 def test_runs_of_one_seed_differ_by_what_is_most_in_parts_of_the_rise() -> None:

@@ -12,14 +12,15 @@ import pytest
 
 from suite.__main__ import main
 from suite.campaign.folder import Folder
-from suite.commands.store import store_finished
+from suite.commands.store import GONE, store_finished
 from suite.errors import CampaignError, StoreError
 from suite.records import store
+from suite.records.folders import PLAN_FILE, read_plan
 from suite.replay.session import replay
 from suite.schema.rank_protocol import CONFIGURATION_FILE, text_of
 from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
-from tests.fixtures.results.generated_results import make_case, make_result
+from tests.fixtures.results.generated_results import failed_result, make_case, make_result
 from tests.fixtures.results.stored_rounds import stored_round
 from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
 from tests.fixtures.stand_ins.denied_folders import deny
@@ -46,6 +47,10 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
         write_round(tmp_path, ANT, index)
     write_round(tmp_path, OTHER, 0)
     write_identity(tmp_path)
+    not_here = failed_result(make_case("ant-weak", world_size=8), outcome="skipped", reason="needs 8 GPUs")
+    store.write_cases({Folder(root=tmp_path).case_path(not_here.case): not_here})
+    plan = {"configurations": {ANT.case_id: 3, not_here.case.case_id: 0, "never": 3}}
+    (tmp_path / PLAN_FILE).write_text(json.dumps(plan), encoding="utf-8")
 
     def stored() -> dict[str, tuple[int, str | None]]:
         return {result.case.case_id: (len(result.rounds), result.ended_because) for result in store_finished(tmp_path)}
@@ -53,6 +58,7 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
     first = {ANT.case_id: (2, f"{CUT_OFF}: 2 of 3 rounds"), OTHER.case_id: (1, f"{CUT_OFF}: 1 of 3 rounds")}
     path = Folder(root=tmp_path).case_path(ANT)
     assert stored() == first
+    assert read_plan(tmp_path) == {**plan, "missing": {"never": GONE}}
     before = path.read_bytes()
     assert stored() == first
     assert path.read_bytes() == before
@@ -63,6 +69,7 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
     assert {result.case.case_id: len(result.rounds) for result in store.load_results(tmp_path)} == {
         ANT.case_id: 3,
         OTHER.case_id: 1,
+        not_here.case.case_id: 1,
     }
 
 

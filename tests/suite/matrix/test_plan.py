@@ -18,7 +18,7 @@ from suite.matrix.selection import with_packages
 from suite.records.store import load_results
 from suite.schema.record import Case, Device, PlannedCase, RlLibrary, Stack
 from suite.statistics.reduce import round_time_s
-from tests.fixtures.results.committed_results import RESULTS
+from tests.fixtures.results.committed_results import NEWEST, RESULTS
 from tests.fixtures.results.generated_results import make_case
 
 CATALOG = load_catalog()
@@ -250,6 +250,16 @@ def test_an_iteration_on_an_h200_takes_about_what_the_plan_says() -> None:
         measured_s = statistics.geometric_mean(map(round_time_s, result.completed))
         slack = 2.7 if case.case_id.endswith("no-cuda-graph") else 2.0
         assert 1 / slack < (said_s - start_up_s) / measured_s < 2.0, case.case_id
+
+
+def test_an_iteration_of_skrl_with_jax_takes_about_what_the_plan_says_on_two_gpus_too() -> None:
+    stored = [result for folder in sorted(NEWEST.glob("h200-x2-jax*")) for result in load_results(folder)]
+    results = [result for result in stored if result.case.rl_library == "skrl_jax" and result.completed]
+    assert {result.case.world_size for result in results} == {1, 2}
+    for result in results:
+        start_up_s, said_s = planned_s(result.case, iterations=1)
+        measured_s = statistics.geometric_mean(map(round_time_s, result.completed))
+        assert 1 / 2.0 < (said_s - start_up_s) / measured_s < 2.0, result.case.case_id
 
 
 def test_a_long_run_on_two_cores_takes_about_what_the_plan_says() -> None:
