@@ -5,7 +5,6 @@ The run log is compared with every run, the other rules are of those that have b
 
 import hashlib
 import json
-import math
 import re
 import subprocess
 from collections import Counter, defaultdict
@@ -30,7 +29,6 @@ MIN_LENGTH: Final = 20  # iterations, to tell near copies from runs that are ali
 # The least of the correlations of collection and learning times, without trend and marks: at most 0.967 between two
 # runs until 2026-12.
 ALIKE: Final = 0.975
-PROBES: Final = (0.4, 2.5)  # fastest core probe of a set over that of its env_check: 0.74 to 1.07 until 2026-12
 ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 FIRST: Final = "0" * 64  # what the first line of a log has in place of a hash
 _OF_A_RUN: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
@@ -39,7 +37,6 @@ _OF_A_CURVE: Final = (
 )  # fmt: skip
 _OF_A_SIZE: Final = re.compile(r"minibatch_size|optimiser_steps|env\.scene\.terrain")  # what depends on the size
 _OF_AN_EPISODE: Final = ("env.sim.dt", "env.decimation", "env.episode_length_s")  # settings
-_PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 _HASHED: Final = ("run", "outcome", "started_utc", "wall_time_s", "readings")  # of a run, in its line of the log
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
@@ -131,21 +128,6 @@ def check_episodes(place: Place, runs: Sequence[Run]) -> None:
         if not any(override.startswith(f"{name}=") for override in run.case["overrides"])
     )
     _check_one(place, ((what, value) for what, value in values if value is not None), OR_LIST)
-
-
-def check_probes(place: Place, runs: Sequence[Run]) -> None:
-    """Check the fastest core probe of the runs against that of env_check, which measured the same core."""
-    probes_s = defaultdict[float, list[float]](list)
-    for run in runs:
-        checks = {check["name"]: check["found"] for check in run.machine["checks"]}
-        if best := _PROBE.match(checks.get("core_speed", "")):
-            for columns in run.columns:
-                probes_s[float(best[1])].append(
-                    np.nanmin(columns.get("core_probe_time_s", np.zeros(0)), initial=math.inf)
-                )
-    for best_us, own_s in probes_s.items():
-        if min(own_s) < math.inf:
-            place.between("its fastest core probe over that of env_check", 1e6 * min(own_s) / best_us, *PROBES)
 
 
 def check_evidence(place: Place, runs: Sequence[Run]) -> None:
@@ -272,7 +254,6 @@ def check_run_log(place: Place, runs: Sequence[Run]) -> None:
             content = {field: run.record[field] for field in _HASHED}
             content |= {"configuration_id": run.case_id, "samples": [rank["samples"] for rank in run.ranks]}
             text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-            place.same(f"{name}: its outcome", run.outcome, logged[name]["outcome"])
             place.same(f"{name}: the hash of its samples", hashlib.sha256(text).hexdigest(), logged[name]["run_sha256"])
 
 

@@ -147,12 +147,10 @@ class Run:
 
     def start_s(self) -> float:
         """Time until the first iteration has ended, of the process that took longest by its own clock."""
-        times_s = self.samples("iteration_time_s")[:, 0]
-        own_s = [sum(rank["phases_s"].values()) + times_s.max() for rank in self.ranks]
-        for number, (rank, columns) in enumerate(zip(self.ranks, self.columns, strict=True)):
-            if "imports_torch" in rank["phases_s"]:  # its clock begins after it
-                own_s[number] = rank["phases_s"]["imports_torch"] + columns["start_s"][0] + times_s[number]
-        return float(max(own_s))
+        return max(
+            float(rank["phases_s"]["imports_torch"] + columns["start_s"][0] + columns["iteration_time_s"][0])
+            for rank, columns in zip(self.ranks, self.columns, strict=True)  # clocks begin once torch is imported
+        )
 
 
 def levels(rewards: Array, window: int) -> Array:

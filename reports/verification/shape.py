@@ -28,8 +28,6 @@ SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "step": ("true, false or a whole number from 0 on", {bool, int}, 0),
     "scalar": ("a text, a number, true or false", {str, bool, int, float}, -LARGEST),
 }
-# Fields that schema 6 did not have at first, and what is meant where they are missing.
-LATER: Final[Mapping[str, Any]] = {"only_learning": False}
 OUTCOMES: Final = ("completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid")
 
 
@@ -52,9 +50,14 @@ _MACHINE: Final = {
     **_all("text", "host_label? driver_version? cuda_driver_version? cpu_model git_commit kernel"),
     "gpus": [{"name": "text", "memory_gb?": "length"}], "checks": [_CHECK], "git_dirty": "flag", "num_cpus": "count",
 }  # fmt: skip
+_SAMPLES: Final = {
+    "*iteration_time_s": ["length?"],
+    **_all(["amount?"], "*_time_s *start_s *_calls *_bytes *_switches"),
+    "*": ["number?"],
+}
 _RANK: Final = {
     "rank": "count", "local_rank": "count", "node?": "count", "error?": "text", "validity": [_CHECK],
-    "phases_s": {"*": "amount"}, "settings": {"*": "scalar?"}, "samples": {"*": ["number?"]},
+    "phases_s": {"*": "amount"}, "settings": {"*": "scalar?"}, "samples": _SAMPLES,
     "parameters_sha256?": "text", "peak_memory_gb?": "amount", "kernels_compiled?": "count",
 }  # fmt: skip
 _GPU: Final = {
@@ -90,10 +93,7 @@ LOG_LINE: Final = _all("text", "before run outcome run_sha256")
 
 
 def parse_json(place: Place, shape: Any, line: bytes | None = None) -> Any:
-    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted.
-
-    A field of ``LATER`` that is missing is there then, with what is meant.
-    """
+    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted."""
 
     def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
         fields = dict(pairs)
@@ -133,7 +133,6 @@ def _wrong(value: Any, shape: Any, name: str = "") -> Iterator[tuple[str, Any, s
 
 def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, Any, str]]:
     rest = {name: item for name, item in value.items() if name not in shape}
-    value |= {name: meant for name, meant in LATER.items() if name in shape and name not in value}
     for key, own in shape.items():
         field = key.removesuffix("?")
         if key[0] == "*":
