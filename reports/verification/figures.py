@@ -18,7 +18,7 @@ from typing import Any, Final
 from reports.verification.finding import Place, counted
 from reports.verification.hashes import read_bytes
 from reports.verification.kinds import OF_TWO, SERIES, figure, product
-from reports.verification.runs import WORK, Row, Run, rows_of_set
+from reports.verification.runs import WORK, Row, Run, rows_of
 
 FILE: Final = "figures.csv"
 PRINTED: Final = Path(__file__).parents[1] / "figures" / "published.toml"
@@ -94,10 +94,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
         got = f"not made (records are rejected in {counted(len(rejected), 'case file')}: {rejected[0]}{more})"
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
-    of_sets = defaultdict[Any, list[Run]](list)  # copies that ran alone go by themselves
-    for run in filter(lambda run: run.is_measured, runs):
-        of_sets[run.folder, run.is_copy].append(run)
-    every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
+    every = rows_of([run for run in runs if run.is_measured])
     own = [row for row in every if not (row["is_repeat"] or row["is_copy"])]
     by_set, own_by_set = _grouped(every, ("set",)), {"": own, **_grouped(own, ("set",))}
     select = cache(lambda text: _select(text, own_by_set))
@@ -136,10 +133,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
 def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
     """Return the rows of the file by id, each field as its text; what is no row, or is there twice, is noted."""
     rows: dict[str, Mapping[str, str]] = {}
-    try:
-        lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
-    except csv.Error:
-        lines = []
+    lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
     for number, fields in enumerate(lines[1:], start=2):
@@ -334,11 +328,11 @@ def _stated(place: Place, row: Mapping[str, str], pairs: Collection[Any], printe
     name, kind, column, (of, over) = row["id"], row["kind"], row["column"].partition("/")[0], (row["of"], row["over"])
     values = [part.partition("=")[2] for part in of.split("&")]
     is_named = all(value in name for value in values) and (bool(of) or name.startswith("total/"))
-    if not is_named or not (over or kind.endswith("slope") or column in name) or of.startswith("source="):
-        place.fault(f"the figure {name}", f"the {column} of {of}", "what its id says", _WRITE_AGAIN)
-    is_product = kind == "product"  # all of them are declared
-    if is_product or (kind in OF_TWO and (of, over) not in pairs) or (kind == "published" and over not in printed):
-        place.fault(f"the figure {name}", f"over {over}", "over the base of what differs", _WRITE_AGAIN)
+    is_named = is_named and (over or kind.endswith("slope") or column in name) and not of.startswith("source=")
+    is_over_base = over in printed if kind == "published" else kind not in OF_TWO or (of, over) in pairs
+    if not is_named or not is_over_base or kind == "product":  # all products are declared
+        expected = "what its id says, over the base of what differs"
+        place.fault(f"the figure {name}", f"the {column} of {of}, over {over}", expected, _WRITE_AGAIN)
     return kind, row["column"], of, over
 
 

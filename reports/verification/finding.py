@@ -1,5 +1,6 @@
 """A finding: one place where stored results contradict themselves, with what was expected and what to do next."""
 
+import csv
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,7 +93,7 @@ class Place:
         """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
         try:
             yield self
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, csv.Error):
             got, expected = "such that it cannot be checked to its end", "as labscale writes it"
             replace(self, part="").fault("the file", got, expected)
 

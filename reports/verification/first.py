@@ -124,13 +124,12 @@ def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
     """Return the findings that the list of a version has, and note what is wrong with the list."""
     own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
     try:
-        listed = Counter((place.at(version / one.where).where, one.what, one.got) for one in read_weaknesses(version))
+        listed = {(place.at(version / own.where).where, own.what, own.got) for own in read_weaknesses(version)}
     except ValueError as error:
         own.fault("the file", f"not valid ({error})", "a list of weaknesses", step)
         return ()
     findings = {(finding.where, finding.what, finding.got): finding for finding in place.findings}
-    for key, number in listed.items() if version.is_relative_to(place.root) else ():  # else a set of it alone
-        if key not in findings or number > 1:
-            got = f"listed {number} times" if key in findings else "not found any more"
-            own.fault(f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},", got, "listed once, in these words", step)
+    for key in sorted(listed - findings.keys()) if version.is_relative_to(place.root) else ():  # else a set of it alone
+        what = f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},"
+        own.fault(what, "not found any more", "found in these words", step)
     return [finding for key, finding in findings.items() if key in listed and finding.next_step == OR_LIST]

@@ -39,9 +39,6 @@ def figure(kind: str, column: str, of: Rows, over: Rows, every: Rows) -> Mapping
 
     Raises LookupError for an unknown kind or column, ValueError for runs that it does not compare.
     """
-    names, bases = ({row.get("configuration") for row in rows} for rows in (of, over))
-    if kind in OF_TWO and not (len(names) == len(bases) == 1 and names != bases):
-        raise ValueError("it does not compare two configurations")
     return _stored(KINDS[kind](column, of, over, every), AGAINST.get(kind))
 
 
@@ -284,9 +281,7 @@ def _machines(column: str, of: Rows, over: Rows, every: Rows) -> tuple[_Fit, Seq
 def _machines_ratio(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
     """Frames per second at equal core speed: of a GPU model, or of one machine, over those of another GPU model."""
     fit, machines = _machines(column, of, over, every)
-    (model, *more), (base, *base_more) = ({row["gpu_model"] for row in rows} for rows in (of, over))
-    if more or base_more:
-        raise ValueError("it does not compare two GPU models")
+    (model,), (base,) = ({row["gpu_model"] for row in rows} for rows in (of, over))
     labels = {row["machine"] for row in of}
     is_of = [machine[0] == model and machine[1] in labels for machine in machines]
     is_whole = model != base and sum(is_of) == sum(machine[0] == model for machine in machines)

@@ -262,13 +262,14 @@ def _check_telemetry(place: Place, run: Run) -> None:
     frames = run.frames * int(sum(run.columns[0]["start_s"] >= spans[0][0]))
     per_joule = frames / seen["energy_j"] if run.has_frames and seen["energy_j"] else None
     place.same("frames_per_joule", seen["frames_per_joule"], per_joule, tolerance=TOLERANCE)
-    for name, part, own in (("", seen, gpus), *((f"GPU {gpu['index']}: ", gpu, [gpu]) for gpu in gpus)):
-        energies_j = [gpu["energy_integrated_j"] for gpu in own]
-        if energies_j and None not in energies_j and (is_whole or part["power_w"] is not None):
-            mean_w, expected_w = part["power_w"] and part["power_w"]["mean"], math.fsum(energies_j) / seen["window_s"]
-            place.same(f"{name}power_w.mean", mean_w, expected_w, tolerance=POWER_TOLERANCE)
-        if part is not seen and part["energy_counter_j"] is not None and seen["energy_agrees"]:
-            place.same(f"{name}energy_counter_j", part["energy_counter_j"], energies_j[0], tolerance=AGREEMENT)
+    energies_j, power_w = [gpu["energy_integrated_j"] for gpu in gpus], seen["power_w"]
+    if energies_j and None not in energies_j and (is_whole or power_w is not None):
+        expected_w = math.fsum(energies_j) / seen["window_s"]
+        place.same("power_w.mean", power_w and power_w["mean"], expected_w, tolerance=POWER_TOLERANCE)
+    for gpu in gpus if seen["energy_agrees"] else ():
+        if gpu["energy_counter_j"] is not None:
+            name = f"GPU {gpu['index']}: energy_counter_j"
+            place.same(name, gpu["energy_counter_j"], gpu["energy_integrated_j"], tolerance=AGREEMENT)
     if (wanted := seen["host_cpu_percent"]) is not None:  # of which a hypervisor took some, and others used some
         most, taken = wanted["mean"] * (1 + TOLERANCE), (seen["host_stolen_percent"] or {"mean": 0.0})["mean"]
         if not seen["nodes"]:  # of several it is that of the node with most
