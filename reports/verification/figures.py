@@ -201,14 +201,12 @@ def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
 
 def _learned_by(runs: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
     """Return a run for each thing that can be learned, of the pool with most seeds that learns it."""
-    pools = defaultdict[tuple[Any, ...], list[Row]](list)
-    for run in runs:
-        pools[tuple(run[name] for name in (*LEARNING, *POOL))].append(run)
-    every = [
-        (len({run["seed"] for run in own}), own[0]["iterations"], own[0]["configuration"], own[0])
-        for own in pools.values()
-    ]
-    return {tuple(run[name] for name in LEARNING): run for *_, run in sorted(every, key=lambda pool: pool[:3])}
+
+    def rank(pool: Sequence[Row]) -> tuple[int, int, str]:
+        return len({run["seed"] for run in pool}), pool[0]["iterations"], pool[0]["configuration"]
+
+    pools = sorted(_grouped(runs, (*LEARNING, *POOL)).values(), key=rank)
+    return {tuple(run[name] for name in LEARNING): run for run, *_ in pools}
 
 
 def _to_rewards(
@@ -336,7 +334,7 @@ def _stated(place: Place, row: Mapping[str, str], pairs: Collection[Any], printe
     return kind, row["column"], of, over
 
 
-def _grouped(runs: Sequence[Row], names: Sequence[str]) -> Mapping[str, Sequence[Row]]:
+def _grouped(runs: Iterable[Row], names: Sequence[str]) -> Mapping[str, Sequence[Row]]:
     """Return the runs by the selection that their values in some columns are."""
     groups = defaultdict[str, list[Row]](list)
     for run in runs:

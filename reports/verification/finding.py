@@ -93,9 +93,9 @@ class Place:
         """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
         try:
             yield self
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, csv.Error):
-            got, expected = "such that it cannot be checked to its end", "as labscale writes it"
-            replace(self, part="").fault("the file", got, expected)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, csv.Error) as error:
+            got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
+            replace(self, part="").fault("the file", got, "as labscale writes it")
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:

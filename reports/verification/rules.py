@@ -76,53 +76,50 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
     numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED).values()
-    _check_one(place, ((("rounds of cases with ", repr(ASKED)), number) for number in numbers), OR_LIST)
-    values = defaultdict[str, set[Any]](set)
+    values = [(f"rounds of cases with {ASKED!r}", number) for number in numbers]
     for machine in (run.machine for run in runs):
-        values["kind of GPU"].add(", ".join(sorted({gpu["name"] for gpu in machine["gpus"]})))
-        values["number of GPUs"].add(len(machine["gpus"]))
-        for name in ("driver_version", "kernel", "cpu_model", "num_cpus"):
-            values[name].add(machine[name])
-    _check_one(place, ((("the ", name, " of its rounds"), value) for name in values for value in values[name]), OR_LIST)
+        values.append(("the kind of GPU of its rounds", ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))))
+        values.append(("the number of GPUs of its rounds", len(machine["gpus"])))
+        names = ("driver_version", "kernel", "cpu_model", "num_cpus")
+        values += [(f"the {name} of its rounds", machine[name]) for name in names]
+    _check_one(place, values, OR_LIST)
 
 
-def _check_one(place: Place, values: Iterable[tuple[Any, Any]], next_step: str) -> None:
-    """Check that what has one name, in parts, has one value."""
-    kinds = defaultdict[tuple[str, ...], set[str]](set)
+def _check_one(place: Place, values: Iterable[tuple[str, Any]], next_step: str) -> None:
+    """Check that what has one name has one value."""
+    kinds = defaultdict[str, set[str]](set)
     for what, value in values:
         kinds[what].add(repr(value))
     for what, of_one in kinds.items():
         if len(of_one) > 1:
-            place.fault("".join(what), " and ".join(sorted(of_one)), "one", next_step)
+            place.fault(what, " and ".join(sorted(of_one)), "one", next_step)
 
 
-def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield what is one, in parts of its wording, with the value that it has here."""
+def _alike(run: Run) -> Iterator[tuple[str, Any]]:
+    """Yield what is one, with the value that it has here."""
     case, base, work = run.case, run.case_id.removesuffix(REPEAT), run.record["workload"] or {}
     variant = base.partition(f"-{case['nnodes']}x{case['nproc_per_node']}")[2]
     curve = f"{case['series']}/{case['rl_library']}-{case['stack']} on {case['device']}{variant}"
-    yield from (((name, " of the case ", base), case[name]) for name in case if name != "configuration_id")
-    yield from (((name, " of the curve ", curve), case[name]) for name in _OF_A_CURVE)
-    yield ("only_learning of its runs",), case["only_learning"]
+    yield from ((f"{name} of the case {base}", case[name]) for name in case if name != "configuration_id")
+    yield from ((f"{name} of the curve {curve}", case[name]) for name in _OF_A_CURVE)
+    yield "only_learning of its runs", case["only_learning"]
     if work:
-        yield ("the number of names in the work of ", base), len(work)
-    yield from (((name, " in the work of ", base), work[name]) for name in work)
-    yield from (((name, " in the work of ", curve), work[name]) for name in work if not _OF_A_SIZE.search(name))
+        yield f"the number of names in the work of {base}", len(work)
+    yield from ((f"{name} in the work of {base}", work[name]) for name in work)
+    yield from ((f"{name} in the work of {curve}", work[name]) for name in work if not _OF_A_SIZE.search(name))
     asked = {f"versions.{package.partition('==')[0]}" for package in case["with_packages"]}
     for rank in run.ranks if run.counts else ():
         settings, of_rank = rank["settings"], f"rank {rank['rank']} of {run.case_id}"
-        yield ("the number of settings of ", of_rank), len(settings)
-        yield from (
-            (("settings.", name, " of ", of_rank), settings[name]) for name in settings if name not in _OF_A_RUN
-        )
+        yield f"the number of settings of {of_rank}", len(settings)
+        yield from ((f"settings.{name} of {of_rank}", settings[name]) for name in settings if name not in _OF_A_RUN)
         versions = [name for name in settings if name.startswith("versions.") and name not in asked]
-        yield from (((name, " of its ranks"), settings[name]) for name in versions)
+        yield from ((f"{name} of its ranks", settings[name]) for name in versions)
 
 
 def check_episodes(place: Place, runs: Sequence[Run]) -> None:
     """Check that an episode of a task is as long in all sets: its length decides when a run has a reward."""
     values = (
-        ((name, " of ", run.case["task"], " on ", run.case["stack"]), (run.record["workload"] or {}).get(name))
+        (f"{name} of {run.case['task']} on {run.case['stack']}", (run.record["workload"] or {}).get(name))
         for run in runs
         for name in _OF_AN_EPISODE
         if not any(override.startswith(f"{name}=") for override in run.case["overrides"])

@@ -57,7 +57,9 @@ class Run:
         self.columns = [{name: np.array(own, float) for name, own in rank["samples"].items()} for rank in self.ranks]
         # By the clock of the day; a run that was skipped did not begin.
         self.has_begun, self.wall_s = record["started_utc"] is not None, float(record["wall_time_s"] or 0)
-        self.began_s = datetime.fromisoformat(record["started_utc"]).timestamp() if self.has_begun else math.nan
+        self.began_s = math.nan
+        if self.has_begun:
+            self.began_s = datetime.strptime(record["started_utc"], "%Y-%m-%dT%H:%M:%S%z").timestamp()
         self.ended_s = self.began_s + self.wall_s
         # Its neighbours in turns and itself; empty if it ran alone.
         self.block = frozenset([self.case_id, *record["turns"]["beside"]] if record["turns"] else ())

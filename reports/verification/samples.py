@@ -232,8 +232,7 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     until_s = sum(rank["phases_s"].values()) - torch_s  # the rank's clock begins after its import of torch
     place.between("start-up until its first iteration", until_s, 0, samples["start_s"][0])
     place.between("wall_time_s around its iterations", run.wall_s, torch_s + last_s - WALL_SLACK_S, math.inf)
-    is_known = gpus and (case["nnodes"] == 1 or settings.get("gpu_name") in gpus)  # else another node's
-    most_gb = max(gpus.values()) * (1 + MEMORY_SLACK) if is_known and None not in gpus.values() else math.inf
+    most_gb = (gpus.get(settings.get("gpu_name")) or math.inf) * (1 + MEMORY_SLACK)
     for node in (node for node in run.readings if node["node"] == (rank["node"] or 0)):
         used_gb = [used for used in node["columns"].get(f"gpu{index}.memory_used_gb", ()) if used is not None]
         most_gb = min(most_gb, max(used_gb, default=math.inf))

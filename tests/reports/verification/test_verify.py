@@ -195,8 +195,6 @@ def test_hashes_that_cannot_be_written_are_said(folder: Path, capsys: pytest.Cap
         ("labscale/runs", {}, "{}"),
         ("labscale/configuration/iterations", 0, "0"),
         (f"{RUN}/outcome", "done", "'done'"),
-        (f"{RUN}/started_utc", "2026-13-21T10:00:00Z", "'2026-13-21T10:00:00Z'"),
-        (f"{RUN}/started_utc", "2026-11-21T10:00:00", "'2026-11-21T10:00:00'"),
         (f"{RUN}/wall_time_s", float("nan"), "'NaN'"),
         (f"{RUN}/wall_time_s", -1, "-1"),
         (f"{RUN}/wall_time_s", 1e300, "1e+300"),
@@ -228,8 +226,6 @@ def test_packages_asked_for_are_installed_whatever_zeros_end_the_version(folder:
         (put(f"{RUN}/telemetry", {}), "labscale.runs[0].telemetry.power_w", "missing"),
         (put("commit_info/id", "0" * 40), "commit_info.id", "0" * 40),
         (put("labscale/runs/1/run", 0), "the numbers of the rounds[1]", "0"),
-        (put("labscale/runs", []), "the file", "such that it cannot be checked to its end"),
-        (put(f"{RUN}/machine", 7), "the file", "such that it cannot be checked to its end"),
         (put(f"{RUN}/ranks", []), "round 0: its ranks", "[]"),
         (put(f"{RUN}/ranks/0/samples/start_s/3", None), "round 0, rank 0: samples.start_s[3]", "nan"),
         (put(f"{RUN}/ranks/0/samples/reward_mean", [1]), "round 0, rank 0: samples.reward_mean", "a list of 1"),
@@ -238,6 +234,22 @@ def test_packages_asked_for_are_installed_whatever_zeros_end_the_version(folder:
 def test_what_is_missing_is_named(folder: Path, change: Damage, what: str, got: str) -> None:
     damage(folder / CASE, change)
     assert [finding.got for finding in findings(folder) if (finding.where, finding.what) == (CASE, what)] == [got]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "error"),
+    [
+        ("labscale/runs", [], "IndexError"),
+        (f"{RUN}/machine", 7, "IndexError"),
+        (f"{RUN}/started_utc", "2026-13-21T10:00:00Z", "ValueError"),
+        (f"{RUN}/started_utc", "2026-11-21T10:00:00", "ValueError"),  # of which zone?
+        (f"{RUN}/ranks/0/phases_s", {}, "KeyError: 'imports_torch'"),
+    ],
+)
+def test_a_file_that_cannot_be_checked_is_named(folder: Path, path: str, value: Any, error: str) -> None:
+    damage(folder / CASE, put(path, value))
+    (got,) = (finding.got for finding in findings(folder) if (finding.where, finding.what) == (CASE, "the file"))
+    assert error in got
 
 
 @pytest.mark.parametrize("name", [CASE, "plan.json", "upstream.json", "runs.log"])
