@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from reports.verification.finding import Place, counted
+from reports.verification.finding import Place
 from reports.verification.hashes import read_bytes
 from reports.verification.kinds import OF_TWO, SERIES, figure, product
 from reports.verification.runs import WORK, Row, Run, rows_of
@@ -90,8 +90,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
     if not place.path.is_file():
         return 0
     if rejected:
-        more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
-        got = f"not made (records are rejected in {counted(len(rejected), 'case file')}: {rejected[0]}{more})"
+        got = f"not made: records are rejected in {', '.join(rejected)}"
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
     every = rows_of([run for run in runs if run.is_measured])
@@ -131,15 +130,13 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
 
 
 def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
-    """Return the rows of the file by id, each field as its text; what is no row, or is there twice, is noted."""
+    """Return the rows of the file by id, each field as its text; what is there twice is noted."""
     rows: dict[str, Mapping[str, str]] = {}
     lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
-    for number, fields in enumerate(lines[1:], start=2):
-        if len(fields) != len(COLUMNS):
-            place.fault(f"line {number}", f"of {len(fields)} fields", f"of {len(COLUMNS)}", _WRITE_AGAIN)
-        elif fields[0] in rows:
+    for fields in lines[1:]:
+        if fields[0] in rows:
             place.fault(f"the figure {fields[0]}", "there twice", "there once", _WRITE_AGAIN)
         else:
             rows[fields[0]] = dict(zip(COLUMNS, fields, strict=True))

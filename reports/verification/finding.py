@@ -61,10 +61,7 @@ class Place:
     def same(
         self, what: str, got: Any, expected: Any, next_step: str = RESTORE, *, tolerance: float = RELATIVE_TOLERANCE
     ) -> None:
-        """Note every part in which two plain values differ: numbers beyond ``tolerance``, all else exactly.
-
-        Of a dictionary the expected names are compared.
-        """
+        """Note every part in which plain values differ, numbers beyond ``tolerance``; of dicts the expected names."""
         if isinstance(expected, dict) and isinstance(got, dict):
             for name, wanted in expected.items():
                 self.same(f"{what}.{name}", got.get(name, "missing"), wanted, next_step, tolerance=tolerance)

@@ -16,7 +16,7 @@ No verifier can find a consistent invention: samples that nobody measured, made 
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -94,11 +94,7 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
 
 @dataclass(frozen=True, kw_only=True)
 class Weakness:
-    """A finding that cannot be repaired: a table ``[[weakness]]`` of ``weaknesses.toml``, in the finding's exact words.
-
-    Only findings about evidence can be listed, those whose next step is ``OR_LIST``: samples that contradict each other
-    are always a fault, and so is a line that no longer fits a finding.
-    """
+    """A finding with the next step ``OR_LIST``: a table ``[[weakness]]`` of ``weaknesses.toml``, in its exact words."""
 
     where: str  # below the version
     what: str
@@ -107,17 +103,13 @@ class Weakness:
 
 
 def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
-    """Return the list of a version; () without one. Raise ValueError, which says what is wrong, if it is not valid."""
-    path, names = version / WEAKNESSES, {field.name for field in fields(Weakness)}
-    try:
-        entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
-    except ValueError:
-        raise ValueError("no TOML, as UTF-8") from None
-    for number, entry in enumerate(entries if isinstance(entries, list) else [entries], start=1):
-        texts = [text.strip() for text in entry.values() if type(text) is str] if type(entry) is dict else []
-        if len(texts) != len(names) or entry.keys() != names or "" in texts:
-            raise ValueError(f"weakness {number} needs {', '.join(sorted(names))}, each a text")
-    return tuple(Weakness(**entry) for entry in entries)
+    """Return the list of a version; () without one. Raise AttributeError, TypeError or ValueError if it is wrong."""
+    path = version / WEAKNESSES
+    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
+    weaknesses = tuple(Weakness(**entry) for entry in entries)
+    if not all(text.strip() for own in weaknesses for text in astuple(own)):
+        raise ValueError("each field needs a text")
+    return weaknesses
 
 
 def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
@@ -125,7 +117,7 @@ def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
     own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
     try:
         listed = {(place.at(version / own.where).where, own.what, own.got) for own in read_weaknesses(version)}
-    except ValueError as error:
+    except (AttributeError, TypeError, ValueError) as error:
         own.fault("the file", f"not valid ({error})", "a list of weaknesses", step)
         return ()
     findings = {(finding.where, finding.what, finding.got): finding for finding in place.findings}

@@ -35,10 +35,7 @@ type Kind = Callable[[str, Rows, Rows, Rows], Computed]
 
 
 def figure(kind: str, column: str, of: Rows, over: Rows, every: Rows) -> Mapping[str, float | str | None]:
-    """Compute a figure under the names of ``figures.csv``; its value is None where the runs do not have it.
-
-    Raises LookupError for an unknown kind or column, ValueError for runs that it does not compare.
-    """
+    """Compute a figure under the names of ``figures.csv``; its value is None where the runs do not have it."""
     return _stored(KINDS[kind](column, of, over, every), AGAINST.get(kind))
 
 
@@ -55,10 +52,7 @@ def _stored(computed: Computed, against: float | None) -> Mapping[str, float | s
 
 
 def product(text: str, figures: Mapping[str, Mapping[str, Any]], *, has_unit: bool) -> Mapping[str, float | str | None]:
-    """Multiply figures to their powers; the squares of the distances to the ends of their intervals add, as logarithms.
-
-    Raises LookupError for a figure that there is not.
-    """
+    """Multiply figures to their powers; squares of the distances to the ends of intervals add, as logarithms."""
     factors = [(figures[name], float(power)) for name, power in (part.rsplit("=", 1) for part in text.split("&"))]
     runs, values = sum(own["runs"] for own, _ in factors), [own["value"] for own, _ in factors]
     if None in values:

@@ -76,7 +76,7 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
     numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED).values()
-    values = [(f"rounds of cases with {ASKED!r}", number) for number in numbers]
+    values: list[tuple[str, Any]] = [(f"rounds of cases with {ASKED!r}", number) for number in numbers]
     for machine in (run.machine for run in runs):
         values.append(("the kind of GPU of its rounds", ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))))
         values.append(("the number of GPUs of its rounds", len(machine["gpus"])))

@@ -36,10 +36,7 @@ SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, 
 
 
 class Run:
-    """A stored run, of a file that is of the format.
-
-    What is made of samples needs all those of a completed run, so first ask ``samples.has_samples``.
-    """
+    """A stored run, of a file that is of the format. What is made of samples needs all: ask ``samples.has_samples``."""
 
     def __init__(self, record: Json, stored: Json, folder: Path) -> None:
         self.record, self.case, self.folder = record, (case := stored["configuration"]), folder  # of its set
@@ -49,9 +46,8 @@ class Run:
         self.name = f"{folder.name}: {self.case_id} round {self.number}"
         self.is_copy = self.case_id.endswith(COPY)
         self.counts = self.outcome == "completed" and not record["profiled_ranks"]
-        # What runs have equal whose core probes are compared.
-        self.host = (folder, self.is_copy, self.machine["host_label"], self.machine["cpu_model"])
-        self.host += (case["device"], case["only_learning"])
+        machine = self.machine["host_label"], self.machine["cpu_model"]
+        self.host = folder, self.is_copy, machine, case["device"], case["only_learning"]  # whose core probes compare
         self.is_measured = False  # whether it counts and has all samples
         self.isaaclab_difference: float | None = None  # of its time from that of Isaac Lab's own benchmark
         self.columns = [{name: np.array(own, float) for name, own in rank["samples"].items()} for rank in self.ranks]

@@ -269,10 +269,10 @@ def _check_telemetry(place: Place, run: Run) -> None:
         if gpu["energy_counter_j"] is not None:
             name = f"GPU {gpu['index']}: energy_counter_j"
             place.same(name, gpu["energy_counter_j"], gpu["energy_integrated_j"], tolerance=AGREEMENT)
-    if (wanted := seen["host_cpu_percent"]) is not None:  # of which a hypervisor took some, and others used some
-        most, taken = wanted["mean"] * (1 + TOLERANCE), (seen["host_stolen_percent"] or {"mean": 0.0})["mean"]
-        if not seen["nodes"]:  # of several it is that of the node with most
-            place.between("host_others_percent", seen["host_others_percent"], 0, most - taken)
+    wanted, stolen = seen["host_cpu_percent"], seen["host_stolen_percent"]  # others used what a hypervisor left
+    if wanted is not None and not seen["nodes"]:  # of several nodes it is that of the one with most
+        most = wanted["mean"] * (1 + TOLERANCE) - (stolen["mean"] if stolen else 0)
+        place.between("host_others_percent", seen["host_others_percent"], 0, most)
 
 
 def _check_number(place: Place, what: str, number: int, expected: float) -> None:

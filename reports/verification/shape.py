@@ -94,20 +94,15 @@ def parse_json(place: Place, shape: Any, line: bytes | None = None) -> Any:
     """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted."""
 
     def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            place.fault(f"the field {max(names, key=names.count)}", "there twice", "there once")
+        if len(fields := dict(pairs)) < len(pairs):
+            raise ValueError("a field is there twice")
         return fields
 
     try:  # NaN and infinity, which are not of JSON, become texts, so no number
         text = read_bytes(place.path) if line is None else line
         document = json.loads(text, parse_constant=str, object_pairs_hook=without_repeats)
-    except json.JSONDecodeError as error:
-        place.fault("the file", f"no JSON from line {error.lineno}, column {error.colno} on", "JSON to its end")
-        return None
-    except (RecursionError, ValueError):
-        place.fault("the file", "no JSON", "JSON, as UTF-8")
+    except (RecursionError, ValueError) as error:
+        place.fault("the file", f"no JSON ({error})", "JSON, as UTF-8")
         return None
     for wrong in _wrong(document, shape):
         place.fault(*wrong)
