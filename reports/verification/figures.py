@@ -199,10 +199,10 @@ def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
 def _learned_by(runs: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
     """Return a run for each thing that can be learned, of the pool with most seeds that learns it."""
 
-    def rank(pool: Sequence[Row]) -> tuple[int, int, str]:
+    def precedence(pool: Sequence[Row]) -> tuple[int, int, str]:
         return len({run["seed"] for run in pool}), pool[0]["iterations"], pool[0]["configuration"]
 
-    pools = sorted(_grouped(runs, (*LEARNING, *POOL)).values(), key=rank)
+    pools = sorted(_grouped(runs, (*LEARNING, *POOL)).values(), key=precedence)
     return {tuple(run[name] for name in LEARNING): run for run, *_ in pools}
 
 

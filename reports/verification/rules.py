@@ -224,8 +224,7 @@ def check_overlaps(place: Place, runs: Sequence[Run]) -> None:
 def check_run_log(place: Place, runs: Sequence[Run]) -> None:
     """Check the log of a set against its runs; sets from before there was a log have none.
 
-    `bench` wrote a line as each run ended, with the hash of the line before. Whoever leaves a run out, exchanges one or
-    moves one has to write all later lines anew, and then the last hash is no longer the one that was witnessed.
+    A line has the hash of the one before, so whoever leaves out, exchanges or moves a run changes the last hash too.
     """
     path, before, logged = place.path / RUN_LOG, FIRST, dict[str, Json]()
     place = place.at(path)

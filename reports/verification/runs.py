@@ -186,10 +186,6 @@ _COMPARED: Final = {
     "nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train",
     "division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept", "only_learning": False,
 }  # fmt: skip
-_OF_LEROBOT: Final = {  # column -> column of samples
-    "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
-    "bytes_per_frame": "lerobot.bytes_per_frame",
-}  # fmt: skip
 
 
 def rows_of(runs: Sequence[Run]) -> list[Row]:
@@ -234,7 +230,8 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "log_probe": log_probe,
         "core_looks": len(looks_s) or None,
         "slowed_core_looks": int(sum(looks_s > SLOWED * fastest_s)) if len(looks_s) else None,
-        **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},
+        "policy_call_s": _median(run.samples("lerobot.latency_median_s")[0, window]),
+        "written_s": _median(run.samples("lerobot.written_time_s")[0, window]),
         "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),
         "gpu_utilisation_percent": _mean(gpu["sm_utilisation_percent"] for gpu in gpus),
         "power_w": _mean([seen.get("power_w")]),
@@ -264,6 +261,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "reward_window": reward_window,
         "learned_reward": _ending(np.mean, reward_mean[-reward_window:], reward_window),
         "learned_success": _ending(np.mean, success_mean[-reward_window:], reward_window),
+        "bytes_per_frame": _median(run.samples("lerobot.bytes_per_frame")[0, window]),
         "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
         "stolen_share": stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None,
         "others_share": None if others is None else others / 100,

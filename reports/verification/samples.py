@@ -53,7 +53,6 @@ INTEGRAL_TOLERANCE: Final = 0.05  # power once a second and all readings of it: 
 _TWICE: Final = {  # part of a workload -> the setting that it has to equal
     "physics_dt_s": "env.sim.dt", "decimation": "env.decimation", "episode_length_s": "env.episode_length_s",
 }  # fmt: skip
-_ALWAYS_SET: Final = frozenset({"seed", "num_envs", "device"})
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
@@ -227,7 +226,8 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
         wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
         wanted["cuda_driver_version"] = machine["cuda_driver_version"]
-    place.same("settings", settings, {name: own for name, own in wanted.items() if name in {*settings, *_ALWAYS_SET}})
+    known = {*settings, "seed", "num_envs", "device"}  # which every rank has
+    place.same("settings", settings, {name: own for name, own in wanted.items() if name in known})
     torch_s, last_s = rank["phases_s"]["imports_torch"], samples["start_s"][-1] + samples["iteration_time_s"][-1]
     until_s = sum(rank["phases_s"].values()) - torch_s  # the rank's clock begins after its import of torch
     place.between("start-up until its first iteration", until_s, 0, samples["start_s"][0])

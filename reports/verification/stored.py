@@ -100,8 +100,8 @@ def _check_numbers(place: Place, runs: Case, document: Json) -> None:
     settings = first.ranks[0]["settings"] if completed else {}
     versions = {name: version for name, version in settings.items() if name in document["machine_info"]}
     place.same("machine_info", document["machine_info"], versions)
-    stats = [benchmark_stats(times_s)] if completed else []
-    benchmarks = [{"param": first.case_id, "extra_info": extra, "stats": own} for own in stats]
+    of_runs = {"param": first.case_id, "extra_info": extra}
+    benchmarks = [{**of_runs, "stats": benchmark_stats(times_s)}] if completed else []
     place.same("benchmarks", document["benchmarks"], benchmarks, _STORE_ANEW)
 
 
