@@ -1,7 +1,4 @@
-"""Compute the figures of every case again from the raw samples of the ranks, and say what differs.
-
-The work is done by ``reports.verification``, which shares no code with what made the figures.
-"""
+"""The command ``verify``: computes the figures of every case again from raw samples, and says what differs."""
 
 import json
 import sys

@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from reports.verification.finding import Place, counted
+from reports.verification.finding import Place
 from reports.verification.hashes import read_bytes
 from reports.verification.kinds import OF_TWO, SERIES, figure, product
-from reports.verification.runs import WORK, Row, Run, rows_of_set
+from reports.verification.runs import WORK, Row, Run, rows_of
 
 FILE: Final = "figures.csv"
 PRINTED: Final = Path(__file__).parents[1] / "figures" / "published.toml"
@@ -90,14 +90,10 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
     if not place.path.is_file():
         return 0
     if rejected:
-        more = f" and {len(rejected) - 1} more" if len(rejected) > 1 else ""
-        got = f"not made (records are rejected in {counted(len(rejected), 'case file')}: {rejected[0]}{more})"
+        got = f"not made: records are rejected in {', '.join(rejected)}"
         place.fault("the comparison of its figures with the samples", got, "made", MEND_FIRST)
         return 0
-    of_sets = defaultdict[Any, list[Run]](list)  # copies that ran alone go by themselves
-    for run in filter(lambda run: run.is_measured, runs):
-        of_sets[run.folder, run.is_copy].append(run)
-    every = [row for of_set in of_sets.values() for row in rows_of_set(of_set)]
+    every = rows_of([run for run in runs if run.is_measured])
     own = [row for row in every if not (row["is_repeat"] or row["is_copy"])]
     by_set, own_by_set = _grouped(every, ("set",)), {"": own, **_grouped(own, ("set",))}
     select = cache(lambda text: _select(text, own_by_set))
@@ -134,18 +130,13 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
 
 
 def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
-    """Return the rows of the file by id, each field as its text; what is no row, or is there twice, is noted."""
+    """Return the rows of the file by id, each field as its text; what is there twice is noted."""
     rows: dict[str, Mapping[str, str]] = {}
-    try:
-        lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
-    except csv.Error:
-        lines = []
+    lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
-    for number, fields in enumerate(lines[1:], start=2):
-        if len(fields) != len(COLUMNS):
-            place.fault(f"line {number}", f"of {len(fields)} fields", f"of {len(COLUMNS)}", _WRITE_AGAIN)
-        elif fields[0] in rows:
+    for fields in lines[1:]:
+        if fields[0] in rows:
             place.fault(f"the figure {fields[0]}", "there twice", "there once", _WRITE_AGAIN)
         else:
             rows[fields[0]] = dict(zip(COLUMNS, fields, strict=True))
@@ -207,14 +198,12 @@ def _pairs(configurations: Sequence[Row]) -> Iterator[tuple[str, str, str]]:
 
 def _learned_by(runs: Iterable[Row]) -> Mapping[tuple[Any, ...], Row]:
     """Return a run for each thing that can be learned, of the pool with most seeds that learns it."""
-    pools = defaultdict[tuple[Any, ...], list[Row]](list)
-    for run in runs:
-        pools[tuple(run[name] for name in (*LEARNING, *POOL))].append(run)
-    every = [
-        (len({run["seed"] for run in own}), own[0]["iterations"], own[0]["configuration"], own[0])
-        for own in pools.values()
-    ]
-    return {tuple(run[name] for name in LEARNING): run for *_, run in sorted(every, key=lambda pool: pool[:3])}
+
+    def precedence(pool: Sequence[Row]) -> tuple[int, int, str]:
+        return len({run["seed"] for run in pool}), pool[0]["iterations"], pool[0]["configuration"]
+
+    pools = sorted(_grouped(runs, (*LEARNING, *POOL)).values(), key=precedence)
+    return {tuple(run[name] for name in LEARNING): run for run, *_ in pools}
 
 
 def _to_rewards(
@@ -334,15 +323,15 @@ def _stated(place: Place, row: Mapping[str, str], pairs: Collection[Any], printe
     name, kind, column, (of, over) = row["id"], row["kind"], row["column"].partition("/")[0], (row["of"], row["over"])
     values = [part.partition("=")[2] for part in of.split("&")]
     is_named = all(value in name for value in values) and (bool(of) or name.startswith("total/"))
-    if not is_named or not (over or kind.endswith("slope") or column in name) or of.startswith("source="):
-        place.fault(f"the figure {name}", f"the {column} of {of}", "what its id says", _WRITE_AGAIN)
-    is_product = kind == "product"  # all of them are declared
-    if is_product or (kind in OF_TWO and (of, over) not in pairs) or (kind == "published" and over not in printed):
-        place.fault(f"the figure {name}", f"over {over}", "over the base of what differs", _WRITE_AGAIN)
+    is_named = is_named and (over or kind.endswith("slope") or column in name) and not of.startswith("source=")
+    is_over_base = over in printed if kind == "published" else kind not in OF_TWO or (of, over) in pairs
+    if not is_named or not is_over_base or kind == "product":  # all products are declared
+        expected = "what its id says, over the base of what differs"
+        place.fault(f"the figure {name}", f"the {column} of {of}, over {over}", expected, _WRITE_AGAIN)
     return kind, row["column"], of, over
 
 
-def _grouped(runs: Sequence[Row], names: Sequence[str]) -> Mapping[str, Sequence[Row]]:
+def _grouped(runs: Iterable[Row], names: Sequence[str]) -> Mapping[str, Sequence[Row]]:
     """Return the runs by the selection that their values in some columns are."""
     groups = defaultdict[str, list[Row]](list)
     for run in runs:

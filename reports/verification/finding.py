@@ -1,5 +1,6 @@
 """A finding: one place where stored results contradict themselves, with what was expected and what to do next."""
 
+import csv
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,10 +61,7 @@ class Place:
     def same(
         self, what: str, got: Any, expected: Any, next_step: str = RESTORE, *, tolerance: float = RELATIVE_TOLERANCE
     ) -> None:
-        """Note every part in which two plain values differ: numbers beyond ``tolerance``, all else exactly.
-
-        Of a dictionary the expected names are compared.
-        """
+        """Note every part in which plain values differ, numbers beyond ``tolerance``; of dicts the expected names."""
         if isinstance(expected, dict) and isinstance(got, dict):
             for name, wanted in expected.items():
                 self.same(f"{what}.{name}", got.get(name, "missing"), wanted, next_step, tolerance=tolerance)
@@ -92,9 +90,9 @@ class Place:
         """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
         try:
             yield self
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            got, expected = "such that it cannot be checked to its end", "as labscale writes it"
-            replace(self, part="").fault("the file", got, expected)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, csv.Error) as error:
+            got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
+            replace(self, part="").fault("the file", got, "as labscale writes it")
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:

@@ -16,7 +16,7 @@ No verifier can find a consistent invention: samples that nobody measured, made 
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -31,7 +31,7 @@ from reports.verification.runs import Run
 from reports.verification.stored import read_set
 
 WEAKNESSES: Final = "weaknesses.toml"
-OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
+OF_A_SET: Final = (rules.check_blocks, rules.check_alike)
 OF_A_PUBLISHED_SET: Final = (*OF_A_SET, rules.check_one_machine, rules.check_evidence)
 OF_ALL_SETS: Final = (rules.check_copies, rules.check_learned, rules.check_overlaps)
 OF_ALL_PUBLISHED_SETS: Final = (*OF_ALL_SETS, rules.check_commits, rules.check_episodes)
@@ -94,11 +94,7 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
 
 @dataclass(frozen=True, kw_only=True)
 class Weakness:
-    """A finding that cannot be repaired: a table ``[[weakness]]`` of ``weaknesses.toml``, in the finding's exact words.
-
-    Only findings about evidence can be listed, those whose next step is ``OR_LIST``: samples that contradict each other
-    are always a fault, and so is a line that no longer fits a finding.
-    """
+    """A finding with the next step ``OR_LIST``: a table ``[[weakness]]`` of ``weaknesses.toml``, in its exact words."""
 
     where: str  # below the version
     what: str
@@ -107,30 +103,25 @@ class Weakness:
 
 
 def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
-    """Return the list of a version; () without one. Raise ValueError, which says what is wrong, if it is not valid."""
-    path, names = version / WEAKNESSES, {field.name for field in fields(Weakness)}
-    try:
-        entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
-    except ValueError:
-        raise ValueError("no TOML, as UTF-8") from None
-    for number, entry in enumerate(entries if isinstance(entries, list) else [entries], start=1):
-        texts = [text.strip() for text in entry.values() if type(text) is str] if type(entry) is dict else []
-        if len(texts) != len(names) or entry.keys() != names or "" in texts:
-            raise ValueError(f"weakness {number} needs {', '.join(sorted(names))}, each a text")
-    return tuple(Weakness(**entry) for entry in entries)
+    """Return the list of a version; () without one. Raise AttributeError, TypeError or ValueError if it is wrong."""
+    path = version / WEAKNESSES
+    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
+    weaknesses = tuple(Weakness(**entry) for entry in entries)
+    if not all(text.strip() for own in weaknesses for text in astuple(own)):
+        raise ValueError("each field needs a text")
+    return weaknesses
 
 
 def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
     """Return the findings that the list of a version has, and note what is wrong with the list."""
     own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
     try:
-        listed = Counter((place.at(version / one.where).where, one.what, one.got) for one in read_weaknesses(version))
-    except ValueError as error:
+        listed = {(place.at(version / own.where).where, own.what, own.got) for own in read_weaknesses(version)}
+    except (AttributeError, TypeError, ValueError) as error:
         own.fault("the file", f"not valid ({error})", "a list of weaknesses", step)
         return ()
     findings = {(finding.where, finding.what, finding.got): finding for finding in place.findings}
-    for key, number in listed.items() if version.is_relative_to(place.root) else ():  # else a set of it alone
-        if key not in findings or number > 1:
-            got = f"listed {number} times" if key in findings else "not found any more"
-            own.fault(f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},", got, "listed once, in these words", step)
+    for key in sorted(listed - findings.keys()) if version.is_relative_to(place.root) else ():  # else a set of it alone
+        what = f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},"
+        own.fault(what, "not found any more", "found in these words", step)
     return [finding for key, finding in findings.items() if key in listed and finding.next_step == OR_LIST]

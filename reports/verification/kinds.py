@@ -35,13 +35,7 @@ type Kind = Callable[[str, Rows, Rows, Rows], Computed]
 
 
 def figure(kind: str, column: str, of: Rows, over: Rows, every: Rows) -> Mapping[str, float | str | None]:
-    """Compute a figure under the names of ``figures.csv``; its value is None where the runs do not have it.
-
-    Raises LookupError for an unknown kind or column, ValueError for runs that it does not compare.
-    """
-    names, bases = ({row.get("configuration") for row in rows} for rows in (of, over))
-    if kind in OF_TWO and not (len(names) == len(bases) == 1 and names != bases):
-        raise ValueError("it does not compare two configurations")
+    """Compute a figure under the names of ``figures.csv``; its value is None where the runs do not have it."""
     return _stored(KINDS[kind](column, of, over, every), AGAINST.get(kind))
 
 
@@ -58,10 +52,7 @@ def _stored(computed: Computed, against: float | None) -> Mapping[str, float | s
 
 
 def product(text: str, figures: Mapping[str, Mapping[str, Any]], *, has_unit: bool) -> Mapping[str, float | str | None]:
-    """Multiply figures to their powers; the squares of the distances to the ends of their intervals add, as logarithms.
-
-    Raises LookupError for a figure that there is not.
-    """
+    """Multiply figures to their powers; squares of the distances to the ends of intervals add, as logarithms."""
     factors = [(figures[name], float(power)) for name, power in (part.rsplit("=", 1) for part in text.split("&"))]
     runs, values = sum(own["runs"] for own, _ in factors), [own["value"] for own, _ in factors]
     if None in values:
@@ -284,9 +275,7 @@ def _machines(column: str, of: Rows, over: Rows, every: Rows) -> tuple[_Fit, Seq
 def _machines_ratio(column: str, of: Rows, over: Rows, every: Rows) -> Computed:
     """Frames per second at equal core speed: of a GPU model, or of one machine, over those of another GPU model."""
     fit, machines = _machines(column, of, over, every)
-    (model, *more), (base, *base_more) = ({row["gpu_model"] for row in rows} for rows in (of, over))
-    if more or base_more:
-        raise ValueError("it does not compare two GPU models")
+    (model,), (base,) = ({row["gpu_model"] for row in rows} for rows in (of, over))
     labels = {row["machine"] for row in of}
     is_of = [machine[0] == model and machine[1] in labels for machine in machines]
     is_whole = model != base and sum(is_of) == sum(machine[0] == model for machine in machines)

@@ -5,7 +5,6 @@ The run log is compared with every run, the other rules are of those that have b
 
 import hashlib
 import json
-import math
 import re
 import subprocess
 from collections import Counter, defaultdict
@@ -30,7 +29,6 @@ MIN_LENGTH: Final = 20  # iterations, to tell near copies from runs that are ali
 # The least of the correlations of collection and learning times, without trend and marks: at most 0.967 between two
 # runs until 2026-12.
 ALIKE: Final = 0.975
-PROBES: Final = (0.4, 2.5)  # fastest core probe of a set over that of its env_check: 0.74 to 1.07 until 2026-12
 ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 FIRST: Final = "0" * 64  # what the first line of a log has in place of a hash
 _OF_A_RUN: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
@@ -39,7 +37,6 @@ _OF_A_CURVE: Final = (
 )  # fmt: skip
 _OF_A_SIZE: Final = re.compile(r"minibatch_size|optimiser_steps|env\.scene\.terrain")  # what depends on the size
 _OF_AN_EPISODE: Final = ("env.sim.dt", "env.decimation", "env.episode_length_s")  # settings
-_PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 _HASHED: Final = ("run", "outcome", "started_utc", "wall_time_s", "readings")  # of a run, in its line of the log
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
@@ -79,73 +76,55 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
     """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
     numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED).values()
-    _check_one(place, ((("rounds of cases with ", repr(ASKED)), number) for number in numbers), OR_LIST)
-    values = defaultdict[str, set[Any]](set)
+    values: list[tuple[str, Any]] = [(f"rounds of cases with {ASKED!r}", number) for number in numbers]
     for machine in (run.machine for run in runs):
-        values["kind of GPU"].add(", ".join(sorted({gpu["name"] for gpu in machine["gpus"]})))
-        values["number of GPUs"].add(len(machine["gpus"]))
-        for name in ("driver_version", "kernel", "cpu_model", "num_cpus"):
-            values[name].add(machine[name])
-    _check_one(place, ((("the ", name, " of its rounds"), value) for name in values for value in values[name]), OR_LIST)
+        values.append(("the kind of GPU of its rounds", ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))))
+        values.append(("the number of GPUs of its rounds", len(machine["gpus"])))
+        names = ("driver_version", "kernel", "cpu_model", "num_cpus")
+        values += [(f"the {name} of its rounds", machine[name]) for name in names]
+    _check_one(place, values, OR_LIST)
 
 
-def _check_one(place: Place, values: Iterable[tuple[Any, Any]], next_step: str) -> None:
-    """Check that what has one name, in parts, has one value."""
-    kinds = defaultdict[tuple[str, ...], set[str]](set)
+def _check_one(place: Place, values: Iterable[tuple[str, Any]], next_step: str) -> None:
+    """Check that what has one name has one value."""
+    kinds = defaultdict[str, set[str]](set)
     for what, value in values:
         kinds[what].add(repr(value))
     for what, of_one in kinds.items():
         if len(of_one) > 1:
-            place.fault("".join(what), " and ".join(sorted(of_one)), "one", next_step)
+            place.fault(what, " and ".join(sorted(of_one)), "one", next_step)
 
 
-def _alike(run: Run) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield what is one, in parts of its wording, with the value that it has here."""
+def _alike(run: Run) -> Iterator[tuple[str, Any]]:
+    """Yield what is one, with the value that it has here."""
     case, base, work = run.case, run.case_id.removesuffix(REPEAT), run.record["workload"] or {}
     variant = base.partition(f"-{case['nnodes']}x{case['nproc_per_node']}")[2]
     curve = f"{case['series']}/{case['rl_library']}-{case['stack']} on {case['device']}{variant}"
-    yield from (((name, " of the case ", base), case[name]) for name in case if name != "configuration_id")
-    yield from (((name, " of the curve ", curve), case[name]) for name in _OF_A_CURVE)
-    yield ("only_learning of its runs",), case["only_learning"]
+    yield from ((f"{name} of the case {base}", case[name]) for name in case if name != "configuration_id")
+    yield from ((f"{name} of the curve {curve}", case[name]) for name in _OF_A_CURVE)
+    yield "only_learning of its runs", case["only_learning"]
     if work:
-        yield ("the number of names in the work of ", base), len(work)
-    yield from (((name, " in the work of ", base), work[name]) for name in work)
-    yield from (((name, " in the work of ", curve), work[name]) for name in work if not _OF_A_SIZE.search(name))
+        yield f"the number of names in the work of {base}", len(work)
+    yield from ((f"{name} in the work of {base}", work[name]) for name in work)
+    yield from ((f"{name} in the work of {curve}", work[name]) for name in work if not _OF_A_SIZE.search(name))
     asked = {f"versions.{package.partition('==')[0]}" for package in case["with_packages"]}
     for rank in run.ranks if run.counts else ():
         settings, of_rank = rank["settings"], f"rank {rank['rank']} of {run.case_id}"
-        yield ("the number of settings of ", of_rank), len(settings)
-        yield from (
-            (("settings.", name, " of ", of_rank), settings[name]) for name in settings if name not in _OF_A_RUN
-        )
+        yield f"the number of settings of {of_rank}", len(settings)
+        yield from ((f"settings.{name} of {of_rank}", settings[name]) for name in settings if name not in _OF_A_RUN)
         versions = [name for name in settings if name.startswith("versions.") and name not in asked]
-        yield from (((name, " of its ranks"), settings[name]) for name in versions)
+        yield from ((f"{name} of its ranks", settings[name]) for name in versions)
 
 
 def check_episodes(place: Place, runs: Sequence[Run]) -> None:
     """Check that an episode of a task is as long in all sets: its length decides when a run has a reward."""
     values = (
-        ((name, " of ", run.case["task"], " on ", run.case["stack"]), (run.record["workload"] or {}).get(name))
+        (f"{name} of {run.case['task']} on {run.case['stack']}", (run.record["workload"] or {}).get(name))
         for run in runs
         for name in _OF_AN_EPISODE
         if not any(override.startswith(f"{name}=") for override in run.case["overrides"])
     )
     _check_one(place, ((what, value) for what, value in values if value is not None), OR_LIST)
-
-
-def check_probes(place: Place, runs: Sequence[Run]) -> None:
-    """Check the fastest core probe of the runs against that of env_check, which measured the same core."""
-    probes_s = defaultdict[float, list[float]](list)
-    for run in runs:
-        checks = {check["name"]: check["found"] for check in run.machine["checks"]}
-        if best := _PROBE.match(checks.get("core_speed", "")):
-            for columns in run.columns:
-                probes_s[float(best[1])].append(
-                    np.nanmin(columns.get("core_probe_time_s", np.zeros(0)), initial=math.inf)
-                )
-    for best_us, own_s in probes_s.items():
-        if min(own_s) < math.inf:
-            place.between("its fastest core probe over that of env_check", 1e6 * min(own_s) / best_us, *PROBES)
 
 
 def check_evidence(place: Place, runs: Sequence[Run]) -> None:
@@ -245,8 +224,7 @@ def check_overlaps(place: Place, runs: Sequence[Run]) -> None:
 def check_run_log(place: Place, runs: Sequence[Run]) -> None:
     """Check the log of a set against its runs; sets from before there was a log have none.
 
-    `bench` wrote a line as each run ended, with the hash of the line before. Whoever leaves a run out, exchanges one or
-    moves one has to write all later lines anew, and then the last hash is no longer the one that was witnessed.
+    A line has the hash of the one before, so whoever leaves out, exchanges or moves a run changes the last hash too.
     """
     path, before, logged = place.path / RUN_LOG, FIRST, dict[str, Json]()
     place = place.at(path)
@@ -272,7 +250,6 @@ def check_run_log(place: Place, runs: Sequence[Run]) -> None:
             content = {field: run.record[field] for field in _HASHED}
             content |= {"configuration_id": run.case_id, "samples": [rank["samples"] for rank in run.ranks]}
             text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-            place.same(f"{name}: its outcome", run.outcome, logged[name]["outcome"])
             place.same(f"{name}: the hash of its samples", hashlib.sha256(text).hexdigest(), logged[name]["run_sha256"])
 
 

@@ -36,10 +36,7 @@ SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, 
 
 
 class Run:
-    """A stored run, of a file that is of the format.
-
-    What is made of samples needs all those of a completed run, so first ask ``samples.has_samples``.
-    """
+    """A stored run, of a file that is of the format. What is made of samples needs all: ask ``samples.has_samples``."""
 
     def __init__(self, record: Json, stored: Json, folder: Path) -> None:
         self.record, self.case, self.folder = record, (case := stored["configuration"]), folder  # of its set
@@ -49,12 +46,16 @@ class Run:
         self.name = f"{folder.name}: {self.case_id} round {self.number}"
         self.is_copy = self.case_id.endswith(COPY)
         self.counts = self.outcome == "completed" and not record["profiled_ranks"]
+        machine = self.machine["host_label"], self.machine["cpu_model"]
+        self.host = folder, self.is_copy, machine, case["device"], case["only_learning"]  # whose core probes compare
         self.is_measured = False  # whether it counts and has all samples
         self.isaaclab_difference: float | None = None  # of its time from that of Isaac Lab's own benchmark
         self.columns = [{name: np.array(own, float) for name, own in rank["samples"].items()} for rank in self.ranks]
         # By the clock of the day; a run that was skipped did not begin.
         self.has_begun, self.wall_s = record["started_utc"] is not None, float(record["wall_time_s"] or 0)
-        self.began_s = datetime.fromisoformat(record["started_utc"]).timestamp() if self.has_begun else math.nan
+        self.began_s = math.nan
+        if self.has_begun:
+            self.began_s = datetime.strptime(record["started_utc"], "%Y-%m-%dT%H:%M:%S%z").timestamp()
         self.ended_s = self.began_s + self.wall_s
         # Its neighbours in turns and itself; empty if it ran alone.
         self.block = frozenset([self.case_id, *record["turns"]["beside"]] if record["turns"] else ())
@@ -147,12 +148,10 @@ class Run:
 
     def start_s(self) -> float:
         """Time until the first iteration has ended, of the process that took longest by its own clock."""
-        times_s = self.samples("iteration_time_s")[:, 0]
-        own_s = [sum(rank["phases_s"].values()) + times_s.max() for rank in self.ranks]
-        for number, (rank, columns) in enumerate(zip(self.ranks, self.columns, strict=True)):
-            if "imports_torch" in rank["phases_s"]:  # its clock begins after it
-                own_s[number] = rank["phases_s"]["imports_torch"] + columns["start_s"][0] + times_s[number]
-        return float(max(own_s))
+        return max(
+            float(rank["phases_s"]["imports_torch"] + columns["start_s"][0] + columns["iteration_time_s"][0])
+            for rank, columns in zip(self.ranks, self.columns, strict=True)  # clocks begin once torch is imported
+        )
 
 
 def levels(rewards: Array, window: int) -> Array:
@@ -187,30 +186,15 @@ _COMPARED: Final = {
     "nnodes": 1, "nproc_per_node": 1, "trainings_per_gpu": 1, "device": "cuda", "workload": "train",
     "division": "closed", "deterministic": False, "with_packages": [], "kernel_cache": "kept", "only_learning": False,
 }  # fmt: skip
-# What runs that shared their GPU do not have: times, what follows from one, and what is of the whole GPU.
-_TIMED: Final = (
-    *("start_s", "iteration_s", "iteration_95_s", "iteration_50_s", "policy_call_s", "written_s"),
-    *("frames_per_s", "step_frames_per_s", "rollout_frames_per_s", "library_difference", "process_skew"),
-    *("core_probe_us", "log_probe", "core_looks", "slowed_core_looks", "throttled_share"),
-    *("gpu_memory_gb", "gpu_utilisation_percent", "power_w", "joules_per_million_frames"),
-    *(f"{part}_share" for part in ("simulate", "render", "environment", "infer", "other")),
-    *(f"{part}_share" for part in ("learn", "all_reduce", "waiting")),
-)
-_OF_LEROBOT: Final = {  # column -> column of samples
-    "policy_call_s": "lerobot.latency_median_s", "written_s": "lerobot.written_time_s",
-    "bytes_per_frame": "lerobot.bytes_per_frame",
-}  # fmt: skip
 
 
-def rows_of_set(runs: Sequence[Run]) -> list[Row]:
-    """Return the rows of measured runs of a set, with repeats of baselines."""
-    fastest_s, by_case = dict[Any, float](), defaultdict[str, list[Run]](list)
-    cores = [(run.machine["host_label"], run.machine["cpu_model"]) for run in runs]
-    hosts = [(*own, run.case["device"], run.case["only_learning"]) for own, run in zip(cores, runs, strict=True)]
-    for run, host in zip(runs, hosts, strict=True):
-        by_case[run.case_id].append(run)
-        fastest_s[host] = min([fastest_s.get(host, math.inf), *_known(run.samples("core_probe_time_s"))])
-    return [_row(run, by_case[run.case_id], fastest_s[host]) for run, host in zip(runs, hosts, strict=True)]
+def rows_of(runs: Sequence[Run]) -> list[Row]:
+    """Return the rows of measured runs, with repeats of baselines and copies that ran alone."""
+    by_case, fastest_s = defaultdict[Any, list[Run]](list), defaultdict[Any, float](lambda: math.inf)
+    for run in runs:
+        by_case[run.folder, run.case_id].append(run)
+        fastest_s[run.host] = min([fastest_s[run.host], *_known(run.samples("core_probe_time_s"))])
+    return [_row(run, by_case[run.folder, run.case_id], fastest_s[run.host]) for run in runs]
 
 
 def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
@@ -231,6 +215,29 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     is_compared = all(case[name] == value for name, value in _COMPARED.items()) and case["iterations"] in COMPARABLE
     is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine_gpus
     training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
+    timed = {  # what runs that shared their GPU do not have: times, what follows from one, and what is of the whole GPU
+        "start_s": run.start_s(),
+        "iteration_s": iteration_s,
+        "iteration_95_s": run.iteration_s(0.95),
+        "iteration_50_s": run.iteration_s(0.5),
+        "frames_per_s": run.frames / iteration_s if run.has_frames else None,
+        "step_frames_per_s": _frames_per_s(run, run.samples("environment_step_time_s")[:, marked]),
+        "rollout_frames_per_s": _frames_per_s(run, run.samples("collection_time_s")[:, run.unmarked()]),
+        **_shares(run, marked),
+        "library_difference": library_s and ours_s / library_s - 1,
+        "process_skew": _median(times_s.max(axis=0) / np.median(times_s, axis=0) - 1) if len(times_s) > 1 else None,
+        "core_probe_us": _most(_median(1e6 * own_s) for own_s in probes_s[:, marked]),
+        "log_probe": log_probe,
+        "core_looks": len(looks_s) or None,
+        "slowed_core_looks": int(sum(looks_s > SLOWED * fastest_s)) if len(looks_s) else None,
+        "policy_call_s": _median(run.samples("lerobot.latency_median_s")[0, window]),
+        "written_s": _median(run.samples("lerobot.written_time_s")[0, window]),
+        "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),
+        "gpu_utilisation_percent": _mean(gpu["sm_utilisation_percent"] for gpu in gpus),
+        "power_w": _mean([seen.get("power_w")]),
+        "joules_per_million_frames": 1e6 / seen["frames_per_joule"] if seen.get("frames_per_joule") else None,
+        "throttled_share": _most(gpu["throttled_share"] for gpu in gpus),
+    }
     return {
         "set": run.folder.name,
         "configuration": run.case_id.removesuffix(REPEAT).removesuffix(COPY),
@@ -245,21 +252,8 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "gpu_model": machine_gpus[0]["name"] if machine_gpus else None,
         "one_gpu_training": training if is_compared and is_quiet and log_probe else None,
         "start": _start(run, of_case),
-        "start_s": run.start_s(),
-        "iteration_s": iteration_s,
-        "iteration_95_s": run.iteration_s(0.95),
-        "iteration_50_s": run.iteration_s(0.5),
-        "frames_per_s": run.frames / iteration_s if run.has_frames else None,
-        "step_frames_per_s": _frames_per_s(run, run.samples("environment_step_time_s")[:, marked]),
-        "rollout_frames_per_s": _frames_per_s(run, run.samples("collection_time_s")[:, run.unmarked()]),
-        **_shares(run, marked),
-        "library_difference": library_s and ours_s / library_s - 1,
+        **(dict.fromkeys(timed) if case["only_learning"] else timed),
         "isaaclab_difference": run.isaaclab_difference,
-        "process_skew": _median(times_s.max(axis=0) / np.median(times_s, axis=0) - 1) if len(times_s) > 1 else None,
-        "core_probe_us": _most(_median(1e6 * own_s) for own_s in probes_s[:, marked]),
-        "log_probe": log_probe,
-        "core_looks": len(looks_s) or None,
-        "slowed_core_looks": int(sum(looks_s > SLOWED * fastest_s)) if len(looks_s) else None,
         # What a training ended with, to count different ones: the hash of its parameters, and all rewards.
         "result": None if None in hashes else (*hashes, rewards.tobytes()),
         "reward_mean": reward_mean,
@@ -267,17 +261,11 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "reward_window": reward_window,
         "learned_reward": _ending(np.mean, reward_mean[-reward_window:], reward_window),
         "learned_success": _ending(np.mean, success_mean[-reward_window:], reward_window),
-        **{name: _median(run.samples(column)[0, window]) for name, column in _OF_LEROBOT.items()},
+        "bytes_per_frame": _median(run.samples("lerobot.bytes_per_frame")[0, window]),
         "peak_memory_gb": _most(rank["peak_memory_gb"] for rank in run.ranks),
-        "gpu_memory_gb": _most(gpu["memory_used_gb"] and gpu["memory_used_gb"]["max"] for gpu in gpus),
-        "gpu_utilisation_percent": _mean(gpu["sm_utilisation_percent"] for gpu in gpus),
-        "power_w": _mean([seen.get("power_w")]),
-        "joules_per_million_frames": 1e6 / seen["frames_per_joule"] if seen.get("frames_per_joule") else None,
-        "throttled_share": _most(gpu["throttled_share"] for gpu in gpus),
         "stolen_share": stolen["mean"] / wanted["mean"] if wanted and stolen and wanted["mean"] else None,
         "others_share": None if others is None else others / 100,
         "sampler_core_share": seen.get("sampler_cpu_share"),
-        **(dict.fromkeys(_TIMED) if case["only_learning"] else {}),
     }
 
 

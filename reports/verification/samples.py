@@ -23,7 +23,6 @@ THEIRS: Final = {  # the libraries' own clocks -> ours; they do not count what i
     "total_fps": "iteration_time_s", "collection_time_s": "collection_time_s", "learning_time_s": "learning_time_s",
     "update_time_s": "learning_time_s",
 }  # fmt: skip
-SHORTEST_S: Final = 1e-9  # no clock measures a shorter iteration
 MARKED_EVERY: Final = 4
 FIRST_MARKED: Final = 2
 FIRST_ITERATIONS: Final = 2  # before the first turn
@@ -48,14 +47,15 @@ READING_S: Final = 1.0  # between two readings that are stored
 READINGS: Final = (3.0, 0.05)  # their number and what time and period give, and a share of it: at most 2 and 0.01
 READING_TOLERANCE: Final = 0.06  # readings are stored with one digit or more
 MEAN_SPREADS: Final = 2.5  # the mean of stored readings and of all, in spread over root of their number: at most 1.4
+PROBES: Final = (0.4, 4.0)  # fastest core probe of a run over that of its env_check: 0.74 to 2.09
 ENERGY_TOLERANCE: Final = 0.001  # the counter at the ends of a window, between its readings: at most 0.0001
 INTEGRAL_TOLERANCE: Final = 0.05  # power once a second and all readings of it: at most 0.031
 _TWICE: Final = {  # part of a workload -> the setting that it has to equal
     "physics_dt_s": "env.sim.dt", "decimation": "env.decimation", "episode_length_s": "env.episode_length_s",
 }  # fmt: skip
-_ALWAYS_SET: Final = frozenset({"seed", "num_envs", "device"})
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 _ZEROS: Final = re.compile(r"(\.0)+$")  # 1.6 and 1.6.0 are one version
 
 
@@ -67,12 +67,11 @@ def has_samples(place: Place, run: Run) -> bool:
     for index, columns in enumerate(run.columns):
         own = place.within(f"rank {index}")
         for name in dict.fromkeys((*required, *columns)):
-            column, least = columns.get(name, np.zeros(0)), SHORTEST_S if name == "iteration_time_s" else 0.0
+            column = columns.get(name, np.zeros(0))
             if len(column) != number:
                 own.fault(f"samples.{name}", f"a list of {len(column)}", f"{number} numbers", RUN_AGAIN)
-            elif name in required and not (column >= least).all():
-                hole = int(np.argmin(column >= least))
-                own.fault(f"samples.{name}[{hole}]", column[hole], f"a number from {least:g} on", RUN_AGAIN)
+            elif name in required and np.isnan(column).any():
+                own.fault(f"samples.{name}[{np.argmax(np.isnan(column))}]", "nan", "a number", RUN_AGAIN)
     return len(place.findings) == before
 
 
@@ -144,6 +143,9 @@ def _check_completed(place: Place, run: Run) -> None:
         words = [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)]
         place.same("the GPUs by env_check", checks["gpus_present"], ", ".join(words))
         place.same("the driver by env_check", checks.get("driver_for_stack"), f"driver {machine['driver_version']}")
+    if best := _PROBE.match(checks.get("core_speed", "")):
+        fastest_us = 1e6 * np.fmin.reduce(run.samples("core_probe_time_s"), axis=None)
+        place.between("its fastest core probe over that of env_check", fastest_us / float(best[1]), *PROBES)
 
 
 # --- one rank ---
@@ -173,8 +175,6 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
     for name, column in columns.items():
         library, _, clock = name.rpartition(".")
         ours = THEIRS.get(clock, "") if library in {"rl_games", "rsl_rl", "torchrl"} else ""
-        if name.startswith(("core_", "all_reduce_")) or name.endswith("_time_s"):
-            place.between(name, column, 0, math.inf)
         if "marked" in columns and OF_MARKED.fullmatch(name) and not np.isnan(column[marks == 0]).all():
             place.fault(f"samples.{name}", "timed in iterations that are not marked", "null in these")
         if ours in columns:
@@ -226,14 +226,13 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
     if case["device"] == "cuda" and case["nnodes"] == 1 and settings.get("gpu_name"):
         wanted["gpu_name"] = settings["gpu_name"] if settings["gpu_name"] in gpus else " or ".join(sorted(gpus))
         wanted["cuda_driver_version"] = machine["cuda_driver_version"]
-    place.same("settings", settings, {name: own for name, own in wanted.items() if name in {*settings, *_ALWAYS_SET}})
-    if "imports_torch" in rank["phases_s"]:  # the rank's clock begins after it
-        torch_s, last_s = rank["phases_s"]["imports_torch"], samples["start_s"][-1] + samples["iteration_time_s"][-1]
-        until_s = sum(rank["phases_s"].values()) - torch_s
-        place.between("start-up until its first iteration", until_s, 0, samples["start_s"][0])
-        place.between("wall_time_s around its iterations", run.wall_s, torch_s + last_s - WALL_SLACK_S, math.inf)
-    is_known = gpus and (case["nnodes"] == 1 or settings.get("gpu_name") in gpus)  # else another node's
-    most_gb = max(gpus.values()) * (1 + MEMORY_SLACK) if is_known and None not in gpus.values() else math.inf
+    known = {*settings, "seed", "num_envs", "device"}  # which every rank has
+    place.same("settings", settings, {name: own for name, own in wanted.items() if name in known})
+    torch_s, last_s = rank["phases_s"]["imports_torch"], samples["start_s"][-1] + samples["iteration_time_s"][-1]
+    until_s = sum(rank["phases_s"].values()) - torch_s  # the rank's clock begins after its import of torch
+    place.between("start-up until its first iteration", until_s, 0, samples["start_s"][0])
+    place.between("wall_time_s around its iterations", run.wall_s, torch_s + last_s - WALL_SLACK_S, math.inf)
+    most_gb = (gpus.get(settings.get("gpu_name")) or math.inf) * (1 + MEMORY_SLACK)
     for node in (node for node in run.readings if node["node"] == (rank["node"] or 0)):
         used_gb = [used for used in node["columns"].get(f"gpu{index}.memory_used_gb", ()) if used is not None]
         most_gb = min(most_gb, max(used_gb, default=math.inf))
@@ -246,11 +245,12 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
 
 def _check_telemetry(place: Place, run: Run) -> None:
     """Check its summary: the window against the samples and the time of the run, energy against power."""
-    seen, spans, phases_s = run.telemetry, run.window_spans, run.ranks[0]["phases_s"]
+    seen, spans = run.telemetry, run.window_spans
     window_s, gpus = sum(end_s - start_s for start_s, end_s in spans), seen["gpus"]
     place.same("window_s", seen["window_s"], window_s, tolerance=TOLERANCE)
     _check_number(place, "num_samples", seen["num_samples"], window_s * seen["rate_hz"])
-    zero_s, imports_s = seen["window_start_unix_s"] - spans[0][0] - run.began_s, phases_s.get("imports_torch", 0.0)
+    zero_s = seen["window_start_unix_s"] - spans[0][0] - run.began_s
+    imports_s = run.ranks[0]["phases_s"]["imports_torch"]
     most_s = min(run.wall_s - spans[-1][1], imports_s + CLOCKS_S) + CLOCKS_S
     place.between("the start of rank 0's clock after that of the run", zero_s, imports_s - CLOCKS_S, most_s)
     is_whole = len(gpus) == run.gpus and not seen["missing_nodes"]
@@ -261,17 +261,18 @@ def _check_telemetry(place: Place, run: Run) -> None:
     frames = run.frames * int(sum(run.columns[0]["start_s"] >= spans[0][0]))
     per_joule = frames / seen["energy_j"] if run.has_frames and seen["energy_j"] else None
     place.same("frames_per_joule", seen["frames_per_joule"], per_joule, tolerance=TOLERANCE)
-    for name, part, own in (("", seen, gpus), *((f"GPU {gpu['index']}: ", gpu, [gpu]) for gpu in gpus)):
-        energies_j = [gpu["energy_integrated_j"] for gpu in own]
-        if energies_j and None not in energies_j and (is_whole or part["power_w"] is not None):
-            mean_w, expected_w = part["power_w"] and part["power_w"]["mean"], math.fsum(energies_j) / seen["window_s"]
-            place.same(f"{name}power_w.mean", mean_w, expected_w, tolerance=POWER_TOLERANCE)
-        if part is not seen and part["energy_counter_j"] is not None and seen["energy_agrees"]:
-            place.same(f"{name}energy_counter_j", part["energy_counter_j"], energies_j[0], tolerance=AGREEMENT)
-    if (wanted := seen["host_cpu_percent"]) is not None:  # of which a hypervisor took some, and others used some
-        most, taken = wanted["mean"] * (1 + TOLERANCE), (seen["host_stolen_percent"] or {"mean": 0.0})["mean"]
-        if not seen["nodes"]:  # of several it is that of the node with most
-            place.between("host_others_percent", seen["host_others_percent"], 0, most - taken)
+    energies_j, power_w = [gpu["energy_integrated_j"] for gpu in gpus], seen["power_w"]
+    if energies_j and None not in energies_j and (is_whole or power_w is not None):
+        expected_w = math.fsum(energies_j) / seen["window_s"]
+        place.same("power_w.mean", power_w and power_w["mean"], expected_w, tolerance=POWER_TOLERANCE)
+    for gpu in gpus if seen["energy_agrees"] else ():
+        if gpu["energy_counter_j"] is not None:
+            name = f"GPU {gpu['index']}: energy_counter_j"
+            place.same(name, gpu["energy_counter_j"], gpu["energy_integrated_j"], tolerance=AGREEMENT)
+    wanted, stolen = seen["host_cpu_percent"], seen["host_stolen_percent"]  # others used what a hypervisor left
+    if wanted is not None and not seen["nodes"]:  # of several nodes it is that of the one with most
+        most = wanted["mean"] * (1 + TOLERANCE) - (stolen["mean"] if stolen else 0)
+        place.between("host_others_percent", seen["host_others_percent"], 0, most)
 
 
 def _check_number(place: Place, what: str, number: int, expected: float) -> None:

@@ -8,7 +8,6 @@ an object with the shape of each of its fields. ``?`` after a field or a word: i
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from types import NoneType
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from reports.verification.hashes import read_bytes
 SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "text": ("a text", {str}, 0),
     "flag": ("true or false", {bool}, 0),
-    "time": ("a time with its zone", {str}, 0),
     "count": ("a whole number from 0 on", {int}, 0),
     "size": ("a whole number above 0", {int}, 1),
     "amount": ("a number from 0 on", {int, float}, 0),
@@ -28,8 +26,6 @@ SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "step": ("true, false or a whole number from 0 on", {bool, int}, 0),
     "scalar": ("a text, a number, true or false", {str, bool, int, float}, -LARGEST),
 }
-# Fields that schema 6 did not have at first, and what is meant where they are missing.
-LATER: Final[Mapping[str, Any]] = {"only_learning": False}
 OUTCOMES: Final = ("completed", "crashed", "oom", "timeout", "hung", "lost", "skipped", "invalid")
 
 
@@ -52,9 +48,14 @@ _MACHINE: Final = {
     **_all("text", "host_label? driver_version? cuda_driver_version? cpu_model git_commit kernel"),
     "gpus": [{"name": "text", "memory_gb?": "length"}], "checks": [_CHECK], "git_dirty": "flag", "num_cpus": "count",
 }  # fmt: skip
+_SAMPLES: Final = {
+    "*iteration_time_s": ["length?"],
+    **_all(["amount?"], "*_time_s *start_s *_calls *_bytes *_switches"),
+    "*": ["number?"],
+}
 _RANK: Final = {
     "rank": "count", "local_rank": "count", "node?": "count", "error?": "text", "validity": [_CHECK],
-    "phases_s": {"*": "amount"}, "settings": {"*": "scalar?"}, "samples": {"*": ["number?"]},
+    "phases_s": {"*": "amount"}, "settings": {"*": "scalar?"}, "samples": _SAMPLES,
     "parameters_sha256?": "text", "peak_memory_gb?": "amount", "kernels_compiled?": "count",
 }  # fmt: skip
 _GPU: Final = {
@@ -72,7 +73,7 @@ _TELEMETRY: Final = {
 }  # fmt: skip
 _RUN: Final = {
     "run": "count", "outcome": OUTCOMES, "reason?": "text", "exit_code?": "number", "machine": "count",
-    "started_utc?": "time", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
+    "started_utc?": "text", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
     "turns?": {"beside": ["text"], "turns": "count"}, "telemetry?": _TELEMETRY,
     "workload?": {"*": "scalar?"},
     "readings": [{"node": "count", "columns": {"time_s": ["number"], "*.slowdowns": ["text?"], "*": ["number?"]}}],
@@ -90,26 +91,18 @@ LOG_LINE: Final = _all("text", "before run outcome run_sha256")
 
 
 def parse_json(place: Place, shape: Any, line: bytes | None = None) -> Any:
-    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted.
-
-    A field of ``LATER`` that is missing is there then, with what is meant.
-    """
+    """Return what the file at ``place`` has, or a line of it; None if something is not of its shape, which is noted."""
 
     def without_repeats(pairs: list[tuple[str, Any]]) -> Json:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            place.fault(f"the field {max(names, key=names.count)}", "there twice", "there once")
+        if len(fields := dict(pairs)) < len(pairs):
+            raise ValueError("a field is there twice")
         return fields
 
     try:  # NaN and infinity, which are not of JSON, become texts, so no number
         text = read_bytes(place.path) if line is None else line
         document = json.loads(text, parse_constant=str, object_pairs_hook=without_repeats)
-    except json.JSONDecodeError as error:
-        place.fault("the file", f"no JSON from line {error.lineno}, column {error.colno} on", "JSON to its end")
-        return None
-    except (RecursionError, ValueError):
-        place.fault("the file", "no JSON", "JSON, as UTF-8")
+    except (RecursionError, ValueError) as error:
+        place.fault("the file", f"no JSON ({error})", "JSON, as UTF-8")
         return None
     for wrong in _wrong(document, shape):
         place.fault(*wrong)
@@ -133,12 +126,11 @@ def _wrong(value: Any, shape: Any, name: str = "") -> Iterator[tuple[str, Any, s
 
 def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, Any, str]]:
     rest = {name: item for name, item in value.items() if name not in shape}
-    value |= {name: meant for name, meant in LATER.items() if name in shape and name not in value}
     for key, own in shape.items():
         field = key.removesuffix("?")
         if key[0] == "*":
             others = {name: rest.pop(name) for name in [*rest] if name.endswith(key[1:])}
-            for other, item in others.items() if not _are(others.values(), own) else ():
+            for other, item in others.items():
                 yield from _wrong(item, own, begin + other)
         elif field not in value:
             yield begin + field, "missing", "there"
@@ -154,12 +146,4 @@ def _are(values: Any, shape: Any) -> bool:
     if not {*map(type, values)} <= ({*types, NoneType} if shape[-1] == "?" else types):
         return False
     numbers = [value for value in values if type(value) is float or type(value) is int]
-    is_within = not numbers or (least <= min(numbers) and max(numbers) <= LARGEST)
-    return is_within and (shape != "time" or all(map(_is_time, values)))
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
+    return not numbers or (least <= min(numbers) and max(numbers) <= LARGEST)

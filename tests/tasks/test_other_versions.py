@@ -38,5 +38,5 @@ def test_cases_with_two_versions_of_newton_run_beside_each_other(
     assert compiled_kernels({"WARP_CACHE_PATH": str(own / "warp")})
     for path in sorted((out / "cases").rglob("*.json")):
         place = Place(out).at(path)
-        assert read_case(place)
+        assert read_case(place, out)
         assert place.findings == []

@@ -16,7 +16,7 @@ from reports.submit.placing import put_in_place
 from reports.submit.privacy import published
 from reports.submit.source import read_source
 from reports.verification.first import verify
-from reports.verification.hashes import SIGNATURE, case_paths
+from reports.verification.hashes import SIGNATURE
 from suite.errors import LabscaleError, NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.records.folders import RUN_LOG, intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, machine, put
@@ -113,15 +113,6 @@ def test_the_text_is_as_it_was_looked_at(campaign: Path, into: Path) -> None:
         == 0
     )
     assert (campaign / TEXT_FILE).read_text() == GOLDEN.read_text()
-
-
-def test_results_from_before_a_field_was_added_are_fit_to_submit(campaign: Path, into: Path) -> None:
-    for path in case_paths(campaign):
-        damage(path, lambda document: document["labscale"]["configuration"].pop("only_learning"))
-    assert verify(campaign).findings == ()
-    assert session("submit", [str(campaign), "--version", "2026.12", "--into", str(into)]) == 0
-    verified = verify(into)
-    assert (verified.findings, verified.rounds, verified.published_cases) == ((), 6, 2)
 
 
 def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, with_version: Path) -> None:

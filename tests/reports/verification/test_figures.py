@@ -312,7 +312,7 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         (of("library_difference", of="machine"), "library_difference.value is 0."),
         *((of_another(PRINTED, field, "9", "8"), f"{PRINTED}.{field} is ") for field in ("value", "of", "low")),
         (of_another(f"{PRINTED}_kept", "over", "26", "25"), f"{PRINTED}_kept.over is source=isaaclab&table=cartpole"),
-        (of_another(f"{ROW}/frames_per_s_of_northeastern", "over", "422", "322"), "is over source=northeastern"),
+        (of_another(f"{ROW}/frames_per_s_of_northeastern", "over", "422", "322"), "over source=northeastern"),
         (of("over_gpus", over=f"set={SET}&configuration={NAME}"), f"over_gpus.over is set={SET}&configuration={NAME}"),
         (lambda rows: rows[NODES].update(over=OTHER_TASK), f"{NODES}.over is {OTHER_TASK}, expected"),
         *((lambda rows, name=name: rows.pop(name), f"the figure {name} is missing") for name in LEFT_OUT),
@@ -322,7 +322,7 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
             lambda rows: rows.update(x={**rows[f"{ROW}/iteration_s"], "id": LEARNED, "of": OF_LEARNED, "value": "2.5"}),
             f"{LEARNED}.value is 2.5, expected missing",
         ),
-        (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "expected over the base"),
+        (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "over the base of what"),
         (of_another(f"{LEARNS}/sooner", "of", "over_gpus=1", "over_gpus=2"), f"{LEARNS}/sooner.of is "),
         (of_another(f"{LEARNS}/frames_to_reward", "over", "n512-1x1", "n1024-1x2"), "frames_to_reward.over is "),
         (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "over the base of what"),
@@ -367,7 +367,7 @@ def test_runs_that_shared_their_gpu_have_what_they_learned_and_no_time(version: 
     ("old", "new", "words"),
     [
         (",kind,", ",sort,", "the columns is id, sort, column"),
-        (",median,", ",median,,", "is of 12 fields, expected of 11"),
+        (",median,", ",median,,", "cannot be checked to its end (ValueError: zip()"),
         ("\n", "\xff\n", "the columns is id, kind"),
     ],
 )
@@ -381,4 +381,4 @@ def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> N
     for name in (SHADOW, SMALL):
         damage(version / name, put(f"{RUN}/started_utc", "once"))
     (finding,) = (finding for finding in verify(version).findings if finding.next_step == MEND_FIRST)
-    assert finding.got == f"not made (records are rejected in 2 case files: {SHADOW} and 1 more)"
+    assert finding.got.startswith(f"not made: records are rejected in {SHADOW}, ")

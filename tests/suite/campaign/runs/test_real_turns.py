@@ -122,7 +122,7 @@ def test_where_only_what_is_learned_counts_two_ranks_learn_one_policy_and_have_n
 
 def test_their_cases_can_be_verified(shared: Path, learning: Path) -> None:
     places = [Place(out).at(path) for out in (shared, learning) for path in (out / "cases").rglob("*.json")]
-    assert [bool(read_case(place)) for place in places] == [True] * 3
+    assert [bool(read_case(place, place.root)) for place in places] == [True] * 3
     assert [place.findings for place in places] == [[]] * 3
 
 
