@@ -79,7 +79,6 @@ def test_of_runs_of_learning_rewards_are_printed_and_no_time(
     (row,) = (line.split() for line in printed.splitlines() if line.startswith(f" {case.case_id}"))
     assert row[1:] == ["1", "128", "2/2", "3.57", "completed"]
     assert "s/iteration" not in printed
-    assert "etailed timing" not in printed
 
 
 def in_the_place_of_another(root: Path) -> None:
