@@ -28,10 +28,7 @@ SHARED: Final = {
         "suite/launch/nodes/test_ssh",
         "suite/launch/test_pods",
     ),
-    "interrupted_campaign": (
-        "suite/campaign/test_interrupted_campaign",
-        "suite/commands/test_store",
-    ),
+    "interrupted_campaign": ("suite/campaign/test_interrupted_campaign",),
     "hand": ("tasks/test_assets", "tasks/checks/test_physics", "tasks/checks/test_validity"),
     "parts": ("tasks/rank/test_timing", "tasks/libraries/test_lerobot"),
     "published_site": ("reports/site/test_publish", "reports/site/test_published_pages"),

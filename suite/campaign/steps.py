@@ -20,7 +20,6 @@ from suite.campaign.display.results import (
     print_rounds,
     print_slowed_cores,
     print_summary,
-    print_timing_cost,
     print_what_worked,
     print_where_and_next,
 )
@@ -163,7 +162,6 @@ def print_results(campaign: Campaign) -> Campaign:
     if has_speed:
         print_summary(console, results)
         print_rounds(console, results)
-        print_timing_cost(console, results)
         print_slowed_cores(console, results)
     else:
         print_what_worked(console, results, logs=partial(warm_up.log_folder, campaign))

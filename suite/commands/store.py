@@ -129,12 +129,9 @@ def _why(case: Case, records_of: Mapping[str, Sequence[RunRecord]], rule: Rule |
     records = records_of[case.case_id]
     if rule is None:
         return f"stored after {counted(len(records), 'round')}{unknown}"
-    if rule.precision is None:
-        decided = decide(records, rule)
-    else:
-        alike = [other for other in records_of.values() if other[0].case.series == case.series]
-        ratios = ratios_of(case, [other[0].case for other in alike])
-        decided = decide(records, rule, ratios=ratios, of_set=[record for other in alike for record in other])
+    alike = [other for other in records_of.values() if other[0].case.series == case.series]
+    ratios = ratios_of(case, [other[0].case for other in alike])
+    decided = decide(records, rule, ratios=ratios, of_set=[record for other in alike for record in other])
     return f"{CUT_OFF}: {decided.reason}" if decided.go_on else decided.reason
 
 

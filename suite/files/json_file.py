@@ -9,23 +9,13 @@ from typing import Any, Final
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from suite.errors import StoreError
-from suite.files.input_file import check_depth, read_input
+from suite.files.input_file import read_input
 from suite.schema.stored import stored_name
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 STORED: Final = ConfigDict(**STRICT, alias_generator=stored_name)
 _SHOWN: Final = 3  # wrong places that a message names
 _ADAPTERS: Final[dict[type, TypeAdapter[Any]]] = {}
-
-
-def parsed(content: bytes) -> Any:
-    """Parse JSON. Raises ValueError with the reason if it is not JSON."""
-    try:
-        document = json.loads(content.decode())
-        check_depth(document)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    return document
 
 
 def read_json[T](path: Path, shape: type[T], *, next_step: str) -> T | None:

@@ -82,12 +82,7 @@ _MOST_TERMS: Final = 10_000
 
 @lru_cache(maxsize=4096)  # a page asks for the same few numbers of processes
 def t_quantile(confidence: float, degrees_of_freedom: float) -> float:
-    """The t that the absolute value of a t-distributed number exceeds with probability ``1 - confidence``.
-
-    Raises ValueError if ``confidence`` is not between 0 and 1, or ``degrees_of_freedom`` is not above 0.
-    """
-    if not (0 < confidence < 1 and degrees_of_freedom > 0):
-        raise ValueError(f"confidence {confidence} with {degrees_of_freedom} degrees of freedom has no quantile of t")
+    """The t that the absolute value of a t-distributed number exceeds with probability ``1 - confidence``."""
     t = statistics.NormalDist().inv_cdf((1 + confidence) / 2)  # smaller than any quantile of t
     while True:
         step = (two_sided_tail(t, degrees_of_freedom) - (1 - confidence)) / (2 * _density(t, degrees_of_freedom))

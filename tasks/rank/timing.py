@@ -146,7 +146,7 @@ class IterationTimer:
 
     Sections are marked in one of every ``MARKED_EVERY`` iterations only: events around every step and every all-reduce
     lengthened an iteration by 1 to 3 % on an H200. The time of an iteration therefore comes from the others
-    (``suite.statistics.reduce``); the difference is the cost of the marks (``suite.statistics.timing_cost``).
+    (``suite.statistics.reduce``).
     """
 
     def __init__(self, log: RankLog, device: torch.device, turns: Turns | None = None) -> None:

@@ -45,16 +45,6 @@ def test_a_run_of_one_machine_listens_on_its_loopback_alone_and_records_its_sett
             assert rank.settings["environment.MALLOC_ARENA_MAX"] == "64"
 
 
-def test_the_cost_is_unknown_until_a_round_has_ended(own_tasks: OwnTasks) -> None:
-    assert own_tasks.plan_before.count("cost unknown") == 4
-    assert "4 configurations can run here: 4 of unknown cost." in own_tasks.plan_before
-    assert "unknown" not in own_tasks.plan_after
-    (record,) = own_tasks.results[SWING_UP].rounds
-    minutes, seconds = divmod(round(record.wall_time_s or 0), 60)
-    cost = own_tasks.plan_after.partition(SWING_UP)[2].partition(" a run")[0]
-    assert cost.endswith(f"about {minutes}:{seconds:02}")
-
-
 def test_the_report_says_of_each_that_it_works(own_tasks: OwnTasks) -> None:
     site = own_tasks.out / "report"
     assert set(read_pages(site)) - {f"{name}.html" for name in guide.PAGES} == {

@@ -39,7 +39,6 @@ from suite.statistics.set_model import SetModel
 from suite.statistics.speed import core_sentence, side_of, speed_of, twice_the_core
 from suite.statistics.start_up import StartUp, classify, start_up
 from suite.statistics.stopping_rule import relative_half_width
-from suite.statistics.timing_cost import timing_cost
 from suite.statistics.twins import is_twin
 
 STYLES: Final[dict[State, str]] = {"works": "green", "failed": "red", "none": "dim", "unknown": "yellow"}
@@ -81,7 +80,6 @@ def print_what_worked(console: Console, results: Sequence[CaseResult], *, logs: 
     else:
         say(console, f"\nDetails. {SPEEDS_MEAN_NOTHING}", style="dim")
         print_summary(console, results)
-        print_timing_cost(console, results)
 
 
 def print_learned(console: Console, results: Sequence[CaseResult]) -> None:
@@ -203,20 +201,6 @@ def print_slowed_cores(console: Console, results: Sequence[CaseResult]) -> None:
     slowed = slowed_cores(results, fastest_probes_s(completed))
     if slowed is not None:
         say(console, slowed, style="yellow")
-
-
-def print_timing_cost(console: Console, results: Sequence[CaseResult]) -> None:
-    """Print what detailed timing costs the iterations that have it, over all training of the campaign."""
-    costs = timing_cost([record for result in results if result.case.learns for record in result.completed])
-    if costs is None:
-        return
-    cost, iterations = costs
-    between = "" if cost.interval is None else "{:+.1%} to {:+.1%} at 95 %; ".format(*cost.interval)
-    say(
-        console,
-        f"Detailed timing changes the time of an iteration by {cost.value:+.1%} ({between}"
-        f"{iterations} iterations had it). The times above are of the other iterations.",
-    )
 
 
 def print_pair(console: Console, case: Case, pair: Pair | None) -> None:

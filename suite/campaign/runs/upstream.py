@@ -103,7 +103,7 @@ def run_pair(ours: Launch, launcher: Launcher) -> Pair | None:
 
 
 def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
-    """The pair in a run directory; None if one side is missing.
+    """The pair in the directory of a completed run; None if upstream wrote no times.
 
     Raises:
         StoreError: a file cannot be read, or the two sides differ in their number of iterations.
@@ -114,8 +114,6 @@ def read_pair(case: Case, round_index: int, run_dir: Path) -> Pair | None:
         return None
     theirs = written["iteration_time_s"]
     record = read_record_of(case, round_index, run_dir / "record.json")
-    if record.outcome != "completed":
-        return None
     if len(theirs) != (ours := record.ranks[0].num_iterations):
         raise StoreError(
             f"{theirs_path} has {counted(len(theirs), 'iteration')}, but its run has {ours}, so they are not a pair. "

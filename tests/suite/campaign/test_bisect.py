@@ -206,12 +206,6 @@ def test_what_could_not_be_run_is_tried_again_only_when_asked(
         skipped()
 
 
-def test_no_comparison_of_a_step_is_left_out(searches: Searches, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suite.campaign.bisect.SetModel.speedup", lambda *_: None)
-    with pytest.raises(AssertionError, match=r"1\.0\.0 and 1\.5\.0 .* no ratio"):
-        searches.search("newton==1.0.0,1.5.0", "dropped", repeats=3)
-
-
 def test_a_package_that_the_worker_lacks_is_refused(searches: Searches) -> None:
     with pytest.raises(UsageError, match=r"does not have this package\. .*Did you mean 'newton'\?"):
         searches.search("newtons", "lacks")

@@ -20,13 +20,11 @@ from suite.campaign.planning.plan import make_plan
 from suite.campaign.state import Campaign, Sources
 from suite.errors import CampaignError, StoreError, WorkerEnvironmentError
 from suite.files.cache import locked
-from suite.files.paths import set_aside
 from suite.matrix.file import MATRICES_PATH
 from suite.records import store
 from suite.schema.rank_protocol import CONFIGURATION_FILE, recorded, text_of
 from suite.schema.record import CaseResult, Device, Environment, RunRecord
 from suite.schema.stored import plain
-from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case, make_record
 from tests.fixtures.runs.asked_options import options_with
 from tests.fixtures.runs.simulated_campaign import campaign_of
@@ -190,11 +188,10 @@ def stored(root: Path, record: RunRecord, *, how: str) -> Path:
 
 
 @pytest.mark.parametrize("how", ["case", "round", "damaged"])
-@pytest.mark.parametrize("nnodes", [1, 2])
 def test_results_that_say_not_whose_they_are_stay_as_they_are(
-    tmp_path: Path, environment: Environment, how: str, nnodes: int
+    tmp_path: Path, environment: Environment, how: str
 ) -> None:
-    path = stored(tmp_path, make_record(make_case(nnodes=nnodes, world_size=2)), how=how)
+    path = stored(tmp_path, make_record(make_case(nnodes=2, world_size=2)), how=how)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     message = str(path.relative_to(tmp_path))
     with pytest.raises(CampaignError, match=message):
@@ -214,19 +211,6 @@ def test_rounds_of_several_nodes_may_end_before_bench_begins_the_others(tmp_path
     by_hand.record(run_dir, rounds=1, exit_code=1, started_unix_s=0.0)
     assert Folder(root=tmp_path).case_path(case).exists()
     begin(tmp_path, IDENTITY)
-
-
-def test_what_is_set_aside_is_kept_and_is_no_result(tmp_path: Path, make_case: CaseMaker) -> None:
-    folder, case = Folder(root=tmp_path), make_case()
-    path = folder.case_path(case)
-    assert set_aside(path, "superseded") is None
-    for number, content in enumerate(("first", "second"), start=1):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-        aside = set_aside(path, "superseded")
-        assert aside == path.with_name(f"{path.name}.superseded-{number}")
-        assert aside.read_text() == content
-    assert not list(tmp_path.rglob("*.json"))
 
 
 def test_too_little_space_is_said_before_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

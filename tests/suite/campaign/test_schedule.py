@@ -228,18 +228,6 @@ def test_what_a_narrower_command_added_is_kept_when_failures_are_tried_again(tmp
     assert all(record.outcome == "completed" for record in kept)
 
 
-def test_what_one_case_has_more_of_is_kept_by_a_smaller_rule(tmp_path: Path) -> None:
-    """A command that asks for fewer rounds runs none, and takes none away."""
-    root = tmp_path
-    run(campaign_of(FIXED), root)
-    assert run(campaign_of(MORE, (LOUD,)), root) == [(LOUD.case_id, 3), (LOUD.case_id, 4)]
-    before = stored(campaign_of(FIXED), root)
-    for rule in (FIXED, Rule(rounds=1)):
-        assert run(campaign_of(rule), root) == []
-        assert stored(campaign_of(FIXED), root) == before
-    assert len(before[LOUD.case_id].rounds) == 5
-
-
 def test_without_the_raw_records_nothing_is_added(tmp_path: Path) -> None:
     root, campaign = tmp_path, campaign_of(MORE)
     run(campaign_of(FIXED), root)

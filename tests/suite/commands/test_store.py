@@ -22,7 +22,6 @@ from suite.schema.record import Case, CaseResult
 from suite.statistics.stopping_rule import CUT_OFF
 from tests.fixtures.results.generated_results import failed_result, make_case, make_result
 from tests.fixtures.results.stored_rounds import stored_round
-from tests.fixtures.runs.bench_runs import CASE, Bench, Stage
 from tests.fixtures.stand_ins.denied_folders import deny
 from tests.suite.matrix.test_plan import ANT as PLANNED
 
@@ -86,7 +85,6 @@ def test_of_runs_of_learning_rewards_are_printed_and_no_time(
     (row,) = (line.split() for line in printed.splitlines() if line.startswith(f" {case.case_id}"))
     assert row[1:] == ["1", "128", "2/2", "3.57", "completed"]
     assert "s/iteration" not in printed
-    assert "etailed timing" not in printed
 
 
 def in_the_place_of_another(root: Path) -> None:
@@ -162,26 +160,21 @@ def test_rounds_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pyte
                 store_finished(tmp_path)
 
 
-@pytest.fixture
-def cut_off(finished_campaign: Stage, tmp_path: Path) -> Bench:
-    """The campaign as its death in the last round left it: without that round's record, and its case not stored."""
-    shutil.copytree(finished_campaign.bench.out, tmp_path / "out")
-    bench = Bench(matrix=finished_campaign.bench.matrix, out=tmp_path / "out")
-    (bench.run_dir(CASE, 1) / "record.json").unlink()
-    bench.case_path(CASE).unlink()
-    return bench
-
-
-@pytest.mark.worker
-def test_a_killed_campaign_is_stored_elsewhere(cut_off: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["store", str(cut_off.out)]) == 0
+def test_a_killed_campaign_is_stored_with_what_it_has_and_by_the_rule_that_it_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_round(tmp_path, ANT, 0)
+    left = Folder(root=tmp_path).run_dir(ANT, 1)
+    left.mkdir()
+    (left / CONFIGURATION_FILE).write_text(text_of(ANT), encoding="utf-8")
+    write_identity(tmp_path, rounds=1, precision=1e-6, max_rounds=2)
+    assert main(["store", str(tmp_path)]) == 0
     output = capsys.readouterr().out
-    assert f"Left out, as they have not ended: raw/{CASE}/r1." in output
+    assert f"raw/{ANT.case_id}/r1." in output
     assert "Stored: 1 configuration, 1 run." in output
-    before = store.read_case(cut_off.case_path(CASE))
-    assert [record.round for record in before.completed] == [0]
-    assert before.ended_because is not None
-    assert before.ended_because.startswith(f"{CUT_OFF}: no interval of the time from 1 round (")
+    stored = store.read_case(Folder(root=tmp_path).case_path(ANT))
+    assert [record.round for record in stored.completed] == [0]
+    assert (stored.ended_because or "").startswith(f"{CUT_OFF}: no interval of the time from 1 round (")
 
 
 def test_all_cases_are_stored_by_one_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

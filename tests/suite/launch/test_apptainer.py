@@ -4,12 +4,9 @@ No Debian release has the program, so a fake stands for it: it passes variables 
 from the image's folder, and runs them without any container.
 """
 
-import io
 import os
-import shutil
 import stat
 import sys
-import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,13 +20,11 @@ from suite.files.paths import ROOT
 from suite.install.worker import Worker
 from suite.launch import registry
 from suite.launch.apptainer import ApptainerOptions, apptainer_launch, run
-from suite.launch.contract import TO_ITS_END, Asked, RunControl, Runtime
+from suite.launch.contract import TO_ITS_END, Asked, Runtime
 from suite.launch.images.table import SUITE_PYTHON, find_image
 from suite.options.options import Options
 from suite.schema.record import Case
 from tests.conftest import CaseMaker
-from tests.fixtures.machines.container_engine import busybox_tar
-from tests.fixtures.machines.container_runs import MakeScript, log_of
 from tests.fixtures.runs.asked_options import changed, options_with
 from tests.fixtures.runs.real_runs import launch_of
 from tests.suite.launch.contract import LauncherContract, Place
@@ -92,23 +87,6 @@ def test_rendered_apptainer_command(make_case: Callable[..., Case]) -> None:
     on_cpu = apptainer_launch(replace(launch, case=make_case(device="cpu")), replace(options, accept_eula=True))
     assert "--nv" not in on_cpu.argv
     assert on_cpu.env["APPTAINERENV_ACCEPT_EULA"] == "Y"
-
-
-@pytest.mark.skipif(shutil.which("apptainer") is None, reason="apptainer is not installed")
-def test_apptainer_runs_the_rendered_command(make_script: MakeScript, tmp_path: Path, mounted_project: Path) -> None:
-    sandbox = tmp_path / "sandbox"
-    with tarfile.open(fileobj=io.BytesIO(busybox_tar())) as tar:
-        tar.extractall(sandbox, filter="tar")
-    for name in ("dev", "proc", "sys"):
-        (sandbox / name).mkdir()
-    launch = make_script(f'emit 0 iteration; echo "$COMMAS"; touch {mounted_project}/new; exit 3')
-    launch = replace(launch, env={**launch.env, "COMMAS": "a,b"})
-    heard: list[int] = []
-    options = ApptainerOptions(image=sandbox, project_root=mounted_project)
-    assert run(launch, RunControl(on_progress=heard.append), options=options).exit_code == 3
-    assert heard == [1]
-    assert "a,b\n" in log_of(launch)
-    assert "Read-only file system" in log_of(launch)
 
 
 @pytest.mark.parametrize(

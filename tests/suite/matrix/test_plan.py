@@ -11,7 +11,7 @@ from suite.errors import UsageError
 from suite.matrix.cases import expand
 from suite.matrix.catalog import load_catalog
 from suite.matrix.file import load_matrix
-from suite.matrix.own_worker import OwnWorker, own_worker_of, with_version
+from suite.matrix.own_worker import with_version
 from suite.matrix.plan import plan
 from suite.matrix.resources import Resources, gpu_minutes, time_of_block_s
 from suite.matrix.selection import with_packages
@@ -159,13 +159,6 @@ NEWTON = ("newton==1.8.0",)
 
 OF_SKRL_JAX = replace(RSL, rl_library="skrl_jax", num_envs_global=1024, nproc_per_node=1, optimiser_steps=16)
 NEWER = replace(OF_SKRL_JAX, with_packages=NEWTON)
-
-
-def test_an_own_worker_has_pins_of_its_library_and_the_cases_packages() -> None:
-    own = own_worker_of(NEWER)
-    assert own == OwnWorker(pins="skrl-jax", packages=NEWTON)
-    assert str(own) == "skrl-jax.txt, newton==1.8.0"
-    assert own_worker_of(RSL) is None
 
 
 NO_STACK = "needs the worker of skrl-jax.txt, which has no ovphysx; needs the stack kitless"

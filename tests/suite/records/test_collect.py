@@ -2,10 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -63,8 +61,14 @@ def test_a_last_line_without_its_end_counts_if_it_is_whole_and_is_ignored_if_it_
 
 
 @pytest.mark.parametrize(
-    "bad", [b"{\x00\x00", b"[1, 2]", b'{"event": "nonsense"}', b'{"event": "iteration"}', b"", b"\xff\xfe"]
-)
+    "bad",
+    [
+        b"{\x00\x00", b"[1, 2]", b'{"event": "nonsense"}', b'{"event": "iteration"}', b"", b"\xff\xfe",
+        b'{"event": "phase", "name": "imports", "duration_s": NaN}',
+        b'{"event": "settings", "settings": {"tf32": Infinity}}',
+        b'{"event": "end", "peak_memory_gb": 1e300}',
+    ],
+)  # fmt: skip
 def test_corrupt_line_is_named_and_the_rest_kept(bad: bytes, rank_files: RankFiles) -> None:
     rank_files.rank(0, whole(0))
     rank_files.rank(1, whole(1))
@@ -73,6 +77,7 @@ def test_corrupt_line_is_named_and_the_rest_kept(bad: bytes, rank_files: RankFil
     path.write_bytes(b"\n".join([*lines[:4], bad, *lines[4:]]) + b"\n")
     record = rank_files.collect()
     assert record.outcome == "invalid"
+    store.write_record(record, rank_files.run_dir / "record.json")
     assert (record.reason or "").startswith("rank-1.jsonl line 5 is not an event: ")
     assert record.ranks[1].num_iterations == 3
 
@@ -106,6 +111,7 @@ def test_vanished_run_directory_is_reported(rank_files: RankFiles) -> None:
             "rank 1, iteration 0: iteration_time_s is 0.0, not a time above 0",
         ),
         (head(1) + iterations(3, reward_mean=math.inf) + end(), "rank 1, iteration 0: reward_mean is inf"),
+        (head(1) + iterations(3, reward_mean=1e300) + end(), "rank 1, iteration 0: reward_mean is 1e+300"),
         (
             head(1) + iterations(3) + end("cd" * 32),
             (
@@ -126,7 +132,7 @@ def test_output_that_fails_a_check_is_invalid(rank_1: Events | None, reason: str
         rank_files.rank(1, rank_1)
     record = rank_files.collect()
     assert (record.outcome, record.reason) == ("invalid", reason)
-    json.dumps([rank.samples for rank in record.ranks], allow_nan=False)  # a record can always be stored
+    store.write_record(record, rank_files.run_dir / "record.json")  # what is no measurement is stored too
 
 
 def test_surplus_rank_is_invalid(rank_files: RankFiles) -> None:
@@ -273,43 +279,3 @@ def test_a_skipped_round_may_have_a_batch_that_is_too_small_to_learn_from(tmp_pa
     skipped = replace(with_case(minibatch_size=0, optimiser_steps=0), outcome="skipped", ranks=())
     assert fault_of(skipped) is None
     assert store.read_case(write_unchecked(skipped, tmp_path)).rounds[0].outcome == "skipped"
-
-
-type Change = Callable[[list[dict[str, Any]]], object]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (
-            lambda events: events[1].update(duration_s=math.nan),
-            "rank-1.jsonl line 2 is not an event: Input should be a f",
-        ),
-        (lambda events: events[2]["settings"].update(tf32=math.inf), "rank-1.jsonl line 3 is not an event"),
-        (lambda events: events[-1].update(peak_memory_gb=1e300), "rank-1.jsonl line 7 is not an event"),
-        (lambda events: events[3]["samples"].update(reward_mean=1e300), "rank 1, iteration 0: reward_mean is 1e+300"),
-    ],
-)
-def test_what_no_rank_measures_makes_a_round_invalid(rank_files: RankFiles, change: Change, reason: str) -> None:
-    """This once counted as a fault of the program, and the campaign ended without a record."""
-    events = whole(1)
-    change(events)
-    rank_files.rank(0, whole(0))
-    rank_files.rank(1, events)
-    record = rank_files.collect()
-    assert record.outcome == "invalid"
-    assert reason in (record.reason or "")
-    path = rank_files.run_dir / "record.json"
-    store.write_record(record, path)
-    assert store.read_record(path).outcome == "invalid"
-
-
-def test_a_round_that_is_too_short_is_invalid(rank_files: RankFiles) -> None:
-    rank_files.case = replace(rank_files.case, iterations=1)
-    for rank in range(2):
-        rank_files.rank(rank, head(rank) + iterations(1) + end())
-    record = rank_files.collect()
-    assert (record.outcome, record.reason) == (
-        "invalid",
-        "configuration.iterations: Input should be greater than or equal to 2 (got 1)",
-    )

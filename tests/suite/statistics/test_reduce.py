@@ -11,7 +11,6 @@ from suite.statistics.attribution import Attribution, attribution
 from suite.statistics.core_speed import SLOWED, core_speed, fastest_probes_s
 from suite.statistics.reduce import counted_iterations, marked_iterations, round_time_s, window
 from suite.statistics.start_up import COLD_FACTOR, StartUp, classify, start_up
-from suite.statistics.timing_cost import iteration_costs, timing_cost
 from tests.conftest import CaseMaker
 from tests.fixtures.results.generated_results import make_case as generated_case
 from tests.fixtures.results.generated_results import make_record
@@ -72,15 +71,6 @@ def round_of(time_s: Callable[[int, float], float], *, iterations: int = 41, eve
     return replace(record, ranks=(replace(rank, samples=samples),))
 
 
-def test_the_cost_is_what_an_iteration_takes_longer_with_marks() -> None:
-    costs = timing_cost([round_of(lambda _, mark: 0.5 + 0.01 * mark)] * 3)
-    assert costs is not None
-    cost, iterations = costs
-    assert iterations == 3 * 8  # 10, 14 ... 38
-    assert cost.value == pytest.approx(0.02)
-    assert cost.interval == pytest.approx((0.02, 0.02))
-
-
 def test_a_rounds_number_is_free_of_what_marks_cost() -> None:
     record = round_of(lambda _, mark: 0.5 + 0.01 * mark)
     assert round_time_s(record) == 0.5
@@ -103,14 +93,6 @@ def test_a_shorter_window_of_marked_iterations_alone_counts_them() -> None:
     assert counted_iterations(record, range(38, 39)) == (38,)  # marked
     assert counted_iterations(record, range(38, 40)) == (39,)
     assert round_time_s(record, range(38, 39)) == pytest.approx(0.39)
-
-
-def test_nothing_is_known_of_fewer_than_eight_marked_iterations() -> None:
-    seven, eight = (round_of(lambda _, mark: 0.5 + 0.01 * mark, iterations=number) for number in (37, 41))
-    assert len(iteration_costs(seven)) == 7
-    assert timing_cost([eight]) is not None
-    for too_few in ([seven], [make_record(generated_case())], []):
-        assert timing_cost(too_few) is None
 
 
 def test_a_start_is_phases_and_first_iteration_of_the_slowest_rank() -> None:

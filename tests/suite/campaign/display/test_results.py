@@ -125,12 +125,7 @@ def test_rewards_are_those_of_the_report_and_no_time_or_power_of_a_run_that_shar
         assert reward is not None
         shown = [str(result.case.world_size), "128", runs, f"{reward['value']:#.3g}"]
         assert rows[row["configuration"]][:4] == shown
-    assert [word for word in ("s/iteration", "frames", " W ", "etailed timing", "env_check") if word in text] == []
-
-
-def test_nothing_is_to_be_retried_where_nothing_failed(tmp_path: Path) -> None:
-    assert "--retry-failed" in ended(SMOKE, tmp_path)
-    assert "--retry-failed" not in ended(SMOKE[:3], tmp_path)
+    assert [word for word in ("s/iteration", "frames", " W ", "env_check") if word in text] == []
 
 
 def test_a_terminal_without_unicode_has_words(tmp_path: Path) -> None:

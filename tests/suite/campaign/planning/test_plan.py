@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, get_args
@@ -178,14 +177,6 @@ def test_the_memory_of_machines_that_a_script_is_for_is_not_known(options: dict[
     assert refused_for_memory(small.planned) == set()
 
 
-def test_sixteen_ranks_learn_on_one_gpu_of_a_machine_of_sixteen_cores() -> None:
-    campaign = planned(1, memory_gb=137.4, num_cpus=16, matrix="learning-scaling")  # 128 GiB
-    assert {item.infeasible for item in campaign.planned} == {None}
-    ranks = [sum(item.case.num_processes for item in block) for block in blocks_of(campaign, campaign.planned)]
-    assert max(ranks) == 16
-    assert all(first + second > 16 for first, second in pairwise(ranks))
-
-
 def cases_of(results: Path) -> list[CaseResult]:
     return [store.read_case(path) for path in sorted((results / "cases").rglob("*.json"))]
 
@@ -262,14 +253,6 @@ def test_the_plan_says_that_a_cpu_has_no_speeds(num_gpus: int, matrix: str, *, i
     campaign = planned(num_gpus, matrix=matrix)
     print_plan(campaign.console, campaign.planned, [None] * len(campaign.planned), campaign.machine, [])
     assert (NO_SPEEDS in printed(campaign)) == is_said
-
-
-@pytest.mark.parametrize(("workload", "where"), [("train", "a process"), ("async_pipeline", "in one of them")])
-def test_the_plan_says_which_processes_have_the_environments(workload: Workload, where: str) -> None:
-    campaign = planned(1, matrix="shared-gpu")
-    item = replace(campaign.planned[0], case=replace(campaign.planned[0].case, workload=workload))
-    print_plan(campaign.console, [item], [None], campaign.machine, [])
-    assert f"4,096 environments {where}, 4,096 in total" in printed(campaign)
 
 
 @pytest.mark.parametrize(("matrix", "is_used"), [("learning-scaling", True), ("shared-gpu", True), ("short", False)])

@@ -183,11 +183,6 @@ def test_one_gpu_without_rt_cores_is_enough_for_a_failure() -> None:
     assert judge_rt_cores(NONE).verdict == "not_checked"
 
 
-def test_nvml_is_asked_on_this_machine() -> None:
-    state = gpus.read_nvml(os.environ)
-    assert state.driver_version if state.fault is None else state.fault in ("no_library", "no_driver")
-
-
 FAKE_PYNVML = """
 import os, time
 class NVMLError(Exception): pass
