@@ -31,7 +31,7 @@ from reports.verification.runs import Run
 from reports.verification.stored import read_set
 
 WEAKNESSES: Final = "weaknesses.toml"
-OF_A_SET: Final = (rules.check_blocks, rules.check_alike)
+OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
 OF_A_PUBLISHED_SET: Final = (*OF_A_SET, rules.check_one_machine, rules.check_evidence)
 OF_ALL_SETS: Final = (rules.check_copies, rules.check_learned, rules.check_overlaps)
 OF_ALL_PUBLISHED_SETS: Final = (*OF_ALL_SETS, rules.check_commits, rules.check_episodes)

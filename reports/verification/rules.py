@@ -5,6 +5,7 @@ The run log is compared with every run, the other rules are of those that have b
 
 import hashlib
 import json
+import math
 import re
 import subprocess
 from collections import Counter, defaultdict
@@ -29,6 +30,7 @@ MIN_LENGTH: Final = 20  # iterations, to tell near copies from runs that are ali
 # The least of the correlations of collection and learning times, without trend and marks: at most 0.967 between two
 # runs until 2026-12.
 ALIKE: Final = 0.975
+SLOWEST: Final = 2.5  # fastest core probe of all runs of a set over that of env_check: at most 1.17 until 2026-12
 ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 FIRST: Final = "0" * 64  # what the first line of a log has in place of a hash
 _OF_A_RUN: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
@@ -125,6 +127,13 @@ def check_episodes(place: Place, runs: Sequence[Run]) -> None:
         if not any(override.startswith(f"{name}=") for override in run.case["overrides"])
     )
     _check_one(place, ((what, value) for what, value in values if value is not None), OR_LIST)
+
+
+def check_probes(place: Place, runs: Sequence[Run]) -> None:
+    """Check that some run of a set had a core about as fast as env_check; a single run may have a slow one."""
+    ratios = [run.probe_ratio() for run in runs if run.is_measured]
+    fastest = np.fmin.reduce(ratios, initial=math.nan)
+    place.between("its fastest core probe over that of env_check", fastest, 0, SLOWEST)
 
 
 def check_evidence(place: Place, runs: Sequence[Run]) -> None:
@@ -250,6 +259,7 @@ def check_run_log(place: Place, runs: Sequence[Run]) -> None:
             content = {field: run.record[field] for field in _HASHED}
             content |= {"configuration_id": run.case_id, "samples": [rank["samples"] for rank in run.ranks]}
             text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+            place.same(f"{name}: its outcome", run.outcome, logged[name]["outcome"])
             place.same(f"{name}: the hash of its samples", hashlib.sha256(text).hexdigest(), logged[name]["run_sha256"])
 
 

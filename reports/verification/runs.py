@@ -5,6 +5,7 @@ that was not measured is None.
 """
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -33,6 +34,7 @@ COMPARABLE: Final = range(20, 101)  # iterations of runs by which machines are c
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
 LONGEST: Final = 1e9  # seconds, steps or iterations of an episode
 SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, and at least that of a level
+_PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 
 
 class Run:
@@ -145,6 +147,13 @@ class Run:
             frames = self.frames // self.case["trainings_per_gpu"]
             library_s = _median(frames / columns["rl_games.total_fps"][iterations])
         return float(np.median(columns["iteration_time_s"][iterations])), library_s
+
+    def probe_ratio(self) -> float:
+        """Its fastest core probe over that of its env_check, of the same core; NaN without one of them."""
+        checks = {check["name"]: check["found"] for check in self.machine["checks"]}
+        best = _PROBE.match(checks.get("core_speed", ""))
+        fastest_s = np.fmin.reduce(self.samples("core_probe_time_s"), axis=None)
+        return 1e6 * float(fastest_s) / float(best[1]) if best else math.nan
 
     def start_s(self) -> float:
         """Time until the first iteration has ended, of the process that took longest by its own clock."""

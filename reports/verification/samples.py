@@ -55,7 +55,6 @@ _TWICE: Final = {  # part of a workload -> the setting that it has to equal
 }  # fmt: skip
 _SOUND: Final = frozenset({"ok", "warning", "not_needed", "not_checked"})  # verdicts of a check in a completed run
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 _ZEROS: Final = re.compile(r"(\.0)+$")  # 1.6 and 1.6.0 are one version
 
 
@@ -143,9 +142,7 @@ def _check_completed(place: Place, run: Run) -> None:
         words = [f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds)]
         place.same("the GPUs by env_check", checks["gpus_present"], ", ".join(words))
         place.same("the driver by env_check", checks.get("driver_for_stack"), f"driver {machine['driver_version']}")
-    if best := _PROBE.match(checks.get("core_speed", "")):
-        fastest_us = 1e6 * np.fmin.reduce(run.samples("core_probe_time_s"), axis=None)
-        place.between("its fastest core probe over that of env_check", fastest_us / float(best[1]), *PROBES)
+    place.between("its fastest core probe over that of env_check", run.probe_ratio(), *PROBES)
 
 
 # --- one rank ---
@@ -265,10 +262,12 @@ def _check_telemetry(place: Place, run: Run) -> None:
     if energies_j and None not in energies_j and (is_whole or power_w is not None):
         expected_w = math.fsum(energies_j) / seen["window_s"]
         place.same("power_w.mean", power_w and power_w["mean"], expected_w, tolerance=POWER_TOLERANCE)
-    for gpu in gpus if seen["energy_agrees"] else ():
-        if gpu["energy_counter_j"] is not None:
-            name = f"GPU {gpu['index']}: energy_counter_j"
-            place.same(name, gpu["energy_counter_j"], gpu["energy_integrated_j"], tolerance=AGREEMENT)
+    for gpu in (gpu for gpu in gpus if gpu["energy_integrated_j"] is not None):
+        own, integral_j, own_w = place.within(f"GPU {gpu['index']}"), gpu["energy_integrated_j"], gpu["power_w"]
+        expected_w = integral_j / seen["window_s"]
+        own.same("power_w.mean", own_w and own_w["mean"], expected_w, tolerance=POWER_TOLERANCE)
+        if gpu["energy_counter_j"] is not None and seen["energy_agrees"]:
+            own.same("energy_counter_j", gpu["energy_counter_j"], integral_j, tolerance=AGREEMENT)
     wanted, stolen = seen["host_cpu_percent"], seen["host_stolen_percent"]  # others used what a hypervisor left
     if wanted is not None and not seen["nodes"]:  # of several nodes it is that of the one with most
         most = wanted["mean"] * (1 + TOLERANCE) - (stolen["mean"] if stolen else 0)

@@ -54,7 +54,7 @@ def never_started(stored: Any) -> None:
         (never_started, [f"{CASE_ID}/r3"]),
         (put(f"{RUN}/ranks/1/samples/iteration_time_s/0", 1.0), [f"{RUN_0}: {CHANGED}"]),
         (exchange, [f"{RUN_0}: {CHANGED}", f"{RUN_1}: {CHANGED}"]),
-        (put("labscale/runs/1/outcome", "invalid"), [f"{RUN_1}: {CHANGED}"]),
+        (put("labscale/runs/1/outcome", "invalid"), [f"{RUN_1}: its outcome", f"{RUN_1}: {CHANGED}"]),
     ],
 )
 def test_a_run_that_is_dropped_changed_or_exchanged_is_named(folder: Path, change: Damage, named: list[str]) -> None:

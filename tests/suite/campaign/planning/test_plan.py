@@ -247,6 +247,16 @@ def test_the_plan_has_words_for_what_a_matrix_has_keys_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("series", "blocks"), [((), 2), (("cartpole-*", "ant-weak"), 1), (("shadow-*", "control-*"), 1)]
+)
+def test_each_half_of_short_takes_turns_on_eight_gpus_and_all_of_it_does_not_fit(
+    series: tuple[str, ...], blocks: int
+) -> None:
+    campaign = planned(8, matrix="short", series=series)
+    assert len(blocks_of(campaign, campaign.planned)) == blocks
+
+
+@pytest.mark.parametrize(
     ("num_gpus", "matrix", "is_said"), [(0, "smoke", True), (0, "learning-scaling", False), (1, "short", False)]
 )
 def test_the_plan_says_that_a_cpu_has_no_speeds(num_gpus: int, matrix: str, *, is_said: bool) -> None:
