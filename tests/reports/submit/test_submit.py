@@ -1,5 +1,6 @@
 """The command ``submit``, from the folder of a campaign to a version that ``verify`` accepts."""
 
+import json
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from reports.submit.privacy import published
 from reports.submit.source import read_source
 from reports.verification.first import verify
 from reports.verification.hashes import SIGNATURE
+from suite.commands.store import GONE
 from suite.errors import LabscaleError, NotFitToSubmit, ResultsDiffer, StoreError, UsageError
 from suite.records.folders import RUN_LOG, intact_videos, video_path
 from tests.fixtures.results.damaged_results import damage, machine, put
@@ -113,6 +115,17 @@ def test_the_text_is_as_it_was_looked_at(campaign: Path, into: Path) -> None:
         == 0
     )
     assert (campaign / TEXT_FILE).read_text() == GOLDEN.read_text()
+
+
+def test_what_a_lost_machine_never_ended_is_named_in_the_plan_and_the_rest_is_fit_to_submit(
+    campaign: Path, into: Path
+) -> None:
+    plan = json.loads((campaign / "plan.json").read_text())
+    plan["configurations"]["never"] = 3
+    for missing, code in (({}, 23), ({"never": GONE}, 0)):
+        (campaign / "plan.json").write_text(json.dumps({**plan, "missing": missing}))
+        assert session("submit", [str(campaign), "--version", "2026.12", "--into", str(into)]) == code
+    assert verify(into).findings == ()
 
 
 def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, with_version: Path) -> None:
