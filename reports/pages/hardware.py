@@ -154,14 +154,14 @@ def _compared(version: Version, of: str, over: str) -> list[str]:
 
 
 def _busy(compared: Sequence[Comparison]) -> str:
-    """How little of the time kernels ran: such trainings say nothing of those that fill a GPU."""
+    """How much of the time kernels ran: trainings that keep a GPU busier may differ more."""
     known = [
         busy
         for own in compared
         for row in runs_of(own.version).configurations
         if row["one_gpu_training"] == own.training and (busy := figure(own.version, row, "gpu_utilisation_percent"))
     ]
-    return f" Kernels ran in {span(known)} % of the time: nothing is known of trainings that fill it." if known else ""
+    return f" Kernels ran in {span(known)} % of the time; trainings that keep a GPU busier may differ." if known else ""
 
 
 def chart(version: Version) -> Html:

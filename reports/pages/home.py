@@ -149,7 +149,7 @@ def _rewards(version: Version) -> list[str]:
     if not known:
         return []
     task, line = max(known, key=lambda item: by_reward(item[1]))
-    own = line.figure(line.rows[-1], "sooner")
+    own = line.figure(line.rows[-1], "sooner") if sooner_on(line, line.rows[-1]) else None
     sure = f"{own['status']}, " if own else ""
     others = [
         f"; the reward comes {measured(own)} times as soon on {other.rows[-1]['gpus']} GPUs ({name}, {other.label})"

@@ -113,7 +113,7 @@ class CostEntry(TomlTable):
         environments.
         """
         if case.workload == "all_reduce":
-            return 0.0015  # as on four H200s, with Cartpole's gradient
+            return 0.0015  # Cartpole's gradient on four H200s, h200-x4-controls of 2026.11
         scale = max(1.0, case.num_envs / self.num_envs) * case.num_steps_per_env / self.num_steps_per_env
         rollout_s = self.iteration_s - self._learning_s(self.optimiser_steps)
         return rollout_s * scale + self._learning_s(case.optimiser_steps if case.learns else 0)
