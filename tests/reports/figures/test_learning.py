@@ -32,7 +32,7 @@ from tests.fixtures.results.generated_results import (
 )
 
 SERIES = "ant-weak/rl_games-kitless"
-OF_REWARDS = ("reward_to_reach", "to_reward", "reached", "sooner", "differs", "product")
+OF_REWARDS = ("reward_to_reach", "to_reward", "reached", "seeds", "sooner", "differs", "product")
 
 
 def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4), **changes: Any) -> list[CaseResult]:
@@ -259,6 +259,9 @@ def test_runs_of_several_sets_are_one_pool_if_they_learn_the_same_and_a_seed_cou
     other = figures(tmp_path / "c", gpus=measured(), one=[learned(1), learned(2)], two=more)
     assert other[f"{name}/seeds"]["value"] == 6
     assert other[f"gpus/{SERIES}-n256-1x2/seeds"]["value"] == 3  # with other minibatches it learns something else
+    alone = figures(tmp_path / "e", gpus=measured(), one=[learned(1), learned(2)], two=[learned(2, seed=142)])
+    seeds, frames = (alone[f"gpus/{SERIES}-n256-1x2/{end}"] for end in ("seeds", "frames_to_reward"))
+    assert (seeds["value"], frames["runs"]) == (3, 6)  # the base has no more of them
 
 
 @pytest.mark.parametrize(
