@@ -261,7 +261,7 @@ def _frames(name: str, own: Row, target: str) -> Iterator[tuple[str, Declaration
     yield f"{name}/frames_to_reward", ("to_reward", "frames_per_iteration", _pool(own), target)
     for end, mark in MARKS.items():
         yield f"{name}/reached{end}", ("reached", f"frames_per_iteration{mark}", _pool(own), target)
-    yield f"{name}/seeds", ("count", "seed", _pool(own), "")
+    yield f"{name}/seeds", ("seeds", "seed", _pool(own), target)
     for column in ("learned_reward", "learned_success"):
         for kind in ("median", "least", "most"):
             yield f"{name}/{column}{'' if kind == 'median' else f'_{kind}'}", (kind, f"{column}/seed", _pool(own), "")
