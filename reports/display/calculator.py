@@ -1,4 +1,4 @@
-"""Hours, GPU-hours and cost of a number of frames on every measured number of GPUs, beside the time to a reward. Pure.
+"""Hours and cost of a number of frames on every measured number of GPUs, and time and cost of a reward. Pure.
 
 The page has the figures of each training as data. ``assets/calculator.js`` computes with them what a reader asks for;
 without scripts there is a hint where the figures are.
@@ -13,7 +13,7 @@ from reports.display.html import Html
 from reports.figures.lines import Figure, Line
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
-HEADINGS: Final = ("GPUs", "Hours for these frames", "GPU-hours", "Cost", "Seconds to the reward")
+HEADINGS: Final = ("GPUs", "Hours for these frames", "Cost of the frames", "Seconds to the reward", "Cost of the reward")
 WITHOUT_SCRIPTS: Final = "Hours are frames / frames per second / 3,600: see Explore."
 
 
@@ -36,7 +36,7 @@ def calculator(lines: Sequence[tuple[str, Line]], rewards: Sequence[tuple[str, L
             '<fieldset data-name="training"><legend>Training</legend></fieldset>'
             '<div class="frames"><label for="calculator-frames">Frames</label>'
             '<input id="calculator-frames" type="range" min="0" max="6" step="1" value="4"><output></output></div>'
-            '<div class="frames"><label for="calculator-price">Price of a GPU-hour</label>'
+            '<div class="frames"><label for="calculator-price">Price of a GPU-hour (1: costs are GPU-hours)</label>'
             '<input id="calculator-price" type="number" min="0" step="any" value="1"></div></form>'
             '<div class="scroll" tabindex="0" role="region" aria-label="Hours, cost, and seconds to a reward" hidden>'
             f'<table><thead><tr>{heads}</tr></thead><tbody></tbody></table></div><p class="fine"></p></section>'

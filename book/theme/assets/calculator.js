@@ -1,4 +1,5 @@
-// Computes for one training the hours and the cost of the reader's frames, at the reader's price of a GPU-hour.
+// Computes for one training the hours and the cost of the reader's frames, and the cost of the reward, at the reader's
+// price of a GPU-hour.
 // What is chosen stands in the address, so that it can be sent.
 const AMOUNTS = [
   [1e6, "1 million"],
@@ -63,7 +64,9 @@ function start(calculator) {
       const head = document.createElement("th");
       Object.assign(head, { scope: "row", textContent: gpus });
       row.append(head);
-      for (const text of [hours(1), hours(gpus), hours(gpus * Number(price.value)), withInterval(rewardAfter)]) row.insertCell().textContent = text;
+      const reward = (times) => withInterval(rewardAfter.map((end) => end && times * end));
+      const cells = [hours(1), hours(gpus * price.value), reward(1), reward((gpus * price.value) / 3600)];
+      for (const text of cells) row.insertCell().textContent = text;
     }
     calculator.querySelector(".fine").textContent = said;
     if (isAsked) history.replaceState(null, "", `#${new URLSearchParams({ ...chosen, frames, price: price.value })}`);

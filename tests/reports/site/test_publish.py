@@ -116,17 +116,23 @@ def test_figures_come_to_life_with_tooltips_and_legends_that_select(published_si
     assert tab.complaints == []
 
 
-def test_the_calculator_has_a_price_that_stands_in_the_address(published_site: Path, browser: Browser) -> None:
-    home = (published_site / NEWER / "index.html").as_uri()
+def test_the_calculator_has_a_price_that_stands_in_the_address(
+    published_site: Path, browser: Browser, tmp_path: Path
+) -> None:
+    page = published_site / NEWER / "index.html"
+    home = page.as_uri()
     tab = Tab.opened(browser, home, width=1440)
-    row = "[...document.querySelector('.calculator tbody tr').querySelectorAll('td')]"
-    hours, cost = f"{row}[1].innerText", f"{row}[2].innerText"
-    assert tab.value(hours) == tab.value(cost)
+    columns = "[...document.querySelectorAll('.calculator tbody tr:first-child td')].map(cell => cell.innerText)"
+    hours, cost, *of_reward = tab.value(columns)
+    assert (cost, of_reward) == (hours, ["n/a", "n/a"])
     price = "document.getElementById('calculator-price')"
     tab.value(f"{price}.value = '3', {price}.dispatchEvent(new Event('input', {{bubbles: true}}))")
-    first = float(tab.value(f"parseFloat({hours})"))
-    assert float(tab.value(f"parseFloat({cost})")) == pytest.approx(3 * first, rel=0.01)
+    assert float(tab.value(columns)[1].split()[0]) == pytest.approx(3 * float(hours.split()[0]), rel=0.01)
     assert "price=3" in tab.value("location.hash")
+    rewarded = tmp_path / "index.html"
+    rewarded.write_text(f'<base href="{home}">' + page.read_text().replace("null,null,null]", "36,18,72]"))
+    known = Tab.opened(browser, f"{rewarded.as_uri()}#price=3", width=1440)
+    assert known.value(columns)[2:] == ["36.0 (18.0 to 72.0)", "0.0300 (0.0150 to 0.0600)"]
     again = Tab.opened(browser, f"{home}#task=Cartpole&price=3", width=390)
     assert again.value(f"{price}.value") == "3"
     assert again.value("document.querySelector('.calculator [name=task]:checked').value") == "Cartpole"
