@@ -13,7 +13,7 @@ from reports.display.html import Html
 from reports.figures.lines import Figure, Line
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
-HEADINGS: Final = ("GPUs", "Hours for these frames", "Cost of the frames", "Seconds to the reward", "Cost of the reward")
+HEADINGS: Final = ("GPUs", "Hours for the frames", "Cost of the frames", "Seconds to the reward", "Cost of the reward")
 WITHOUT_SCRIPTS: Final = "Hours are frames / frames per second / 3,600: see Explore."
 
 
