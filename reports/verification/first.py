@@ -1,7 +1,8 @@
 """Read this first: what is verified, in which order.
 
-This package shares no code with what made the figures: it imports numpy, the standard library and itself. How a figure
-follows from samples is in ``runs``, ``kinds`` and ``figures``. All else asks whether these samples can be true:
+How a figure follows from samples is in ``runs`` and ``kinds``, which share no code with the report: they import numpy
+and the standard library. Only which figures there are is read from the report's own declarations. All else asks whether
+these samples can be true:
 
 1. ``shape`` and ``stored``: is each file of the format, with the numbers of its samples, and is all there as planned?
 2. ``samples``: do the samples of a rank fit each other, its case, its machine, and what the sampler saw?

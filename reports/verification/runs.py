@@ -251,7 +251,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "set": run.folder.name,
         "configuration": run.case_id.removesuffix(REPEAT).removesuffix(COPY),
         "is_repeat": run.case_id.endswith(REPEAT),
-        "is_copy": run.is_copy,
+        "is_alone": run.is_copy,
         "run": run.number,
         "block": (run.number, min(run.block)) if run.block else None,
         **{name: case[field] for name, field in _OF_CASE.items()},

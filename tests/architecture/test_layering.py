@@ -49,8 +49,10 @@ ALLOWED = {
         "reports", *REPORTS_EXCEPTIONS,
     },
     "reports/display/charts/": {"reports", "suite.statistics", "altair"},
-    # A fault that both share would be invisible, so the verifier shares nothing with what makes the figures.
+    # A fault that both share would be invisible, so the verifier shares nothing with what makes the figures but the
+    # list of them: which there are, and of which runs.
     "reports/verification/": {"reports.verification", "numpy"},
+    "reports/verification/figures.py": {"reports.verification", "reports.figures.tables"},
     "reports/verification/command.py": {
         "reports.verification", "reports.sets.file_errors", "suite.errors", "suite.options.command_line",
         "suite.files.paths",
@@ -95,7 +97,7 @@ FLOORS = (
 )  # fmt: skip
 # Packages of reports likewise.
 REPORTS_FLOORS = (
-    "verification", "sets", "data", "figures", "export", "accept", "display", "compare", "pages",
+    "sets", "data", "figures", "verification", "export", "accept", "display", "compare", "pages",
     "site", "submit", "__main__",
 )  # fmt: skip
 FILES = sorted(path for folder in ("suite", "tasks", "reports") for path in (ROOT / folder).rglob("*.py"))
@@ -151,9 +153,8 @@ def from_above(relative: str, imported: set[str]) -> set[str]:
 
 
 def test_no_package_imports_from_above() -> None:
-    """``reports/verification`` asks nobody below it either, see ``ALLOWED``; its command reads the files' errors."""
     names = (path.relative_to(ROOT).as_posix() for path in FILES)
-    unchecked = ("tasks/", "reports/verification/", "suite/__init__.py", "reports/__init__.py")
+    unchecked = ("tasks/", "suite/__init__.py", "reports/__init__.py")
     checked = (name for name in names if not name.startswith(unchecked))
     assert {name: above for name in checked if (above := from_above(name, imported_modules(ROOT / name)))} == {}
     assert from_above("suite/files/cache.py", {"suite.launch.native", "suite.errors.StoreError"}) == {
