@@ -4,7 +4,7 @@ How a figure follows from samples is in ``runs`` and ``kinds``, which share no c
 and the standard library. Only which figures there are is read from the report's own declarations. All else asks whether
 these samples can be true:
 
-1. ``shape`` and ``stored``: is each file of the format, with the numbers of its samples, and is all there as planned?
+1. ``stored``: can a report read each file, has it the numbers of its samples, and is all there as planned?
 2. ``samples``: do the samples of a rank fit each other, its case, its machine, and what the sampler saw?
 3. ``rules``: blocks and their turns, curves, copies, overlaps, one machine, evidence, the log of runs, commits.
 4. ``figures``: each row of ``figures.csv`` computed again by ``kinds`` from the table of ``runs``.
@@ -27,7 +27,7 @@ import numpy as np
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
 from reports.verification.finding import OR_LIST, Finding, Place, counted
-from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.hashes import PLAN, RUN_LOG, check_hashes, is_version, read_bytes, read_hashes, set_folders
 from reports.verification.runs import Run
 from reports.verification.stored import read_set
 
@@ -71,7 +71,8 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
         for rule in OF_A_PUBLISHED_SET if is_published else OF_A_SET:
             with own.as_far_as_possible():
                 rule(own, [run for run in of_set if run.has_begun])
-        rules.check_run_log(own, of_set)
+        with own.at(folder / RUN_LOG).as_far_as_possible() as log:
+            rules.check_run_log(log, of_set)
         check_hashes(own)
         counts["cases"] += len({run.case_id for run in of_set})
         runs, rejected = [*runs, *of_set], [*rejected, *wrong]

@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place, counted
-from reports.verification.hashes import RUN_LOG, read_bytes
+from reports.verification.hashes import read_bytes
 from reports.verification.runs import REPEAT, Array, Columns, Run
-from reports.verification.shape import LOG_LINE, parse_json
 
 CLOCK_S: Final = 1.0  # a start is stored in whole seconds
 TURN_SLACK_S: Final = 0.002  # the start of a window is stored to a millisecond; no turns overlapped until 2026-12
@@ -231,22 +230,21 @@ def check_overlaps(place: Place, runs: Sequence[Run]) -> None:
 
 
 def check_run_log(place: Place, runs: Sequence[Run]) -> None:
-    """Check the log of a set against its runs; sets from before there was a log have none.
+    """Check the log at ``place`` against the runs of its set; sets from before there was a log have none.
 
     A line has the hash of the one before, so whoever leaves out, exchanges or moves a run changes the last hash too.
     """
-    path, before, logged = place.path / RUN_LOG, FIRST, dict[str, Json]()
-    place = place.at(path)
-    for number, text in enumerate(read_bytes(path).splitlines(keepends=True) if path.is_file() else (), start=1):
-        own = place.within(f"line {number}")
-        if (line := parse_json(own, LOG_LINE, text)) is None:
-            return
+    before, logged = FIRST, dict[str, Json]()
+    if not place.path.is_file():
+        return
+    for number, text in enumerate(read_bytes(place.path).splitlines(keepends=True), start=1):
+        own, line = place.within(f"line {number}"), json.loads(text)
         own.same("the hash of the line before", line["before"], before)
         before, earlier = hashlib.sha256(text).hexdigest(), logged.get(line["run"])
         if earlier and earlier["outcome"] == "completed" and earlier["run_sha256"] != line["run_sha256"]:
             own.fault(line["run"], "run again", "not: it had completed", OR_LIST)
         logged[line["run"]] = line
-    stored = {f"{run.case_id}/r{run.number}": run for run in runs if path.is_file() and run.outcome != "skipped"}
+    stored = {f"{run.case_id}/r{run.number}": run for run in runs if run.outcome != "skipped"}
     for name in sorted({*stored, *logged}):
         if name not in logged:
             step = "Run `nox -s store` on the campaign's folder, which appends it as late; or take the run out."

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place
-from reports.verification.runs import Columns, Run
+from reports.verification.runs import PARTS_OF_ITERATION, Columns, Run
 
 # What is timed inside what; parts of one whole do not overlap. Below the first line only marked iterations are timed.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "iteration_time_s": ("collection_time_s", "learning_time_s"),
+    "iteration_time_s": PARTS_OF_ITERATION,
     "collection_time_s": ("environment_step_time_s", "inference_time_s"),
     "learning_time_s": ("all_reduce_time_s",),
     "environment_step_time_s": ("simulate_time_s", "render_time_s"),
@@ -58,29 +58,16 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _ZEROS: Final = re.compile(r"(\.0)+$")  # 1.6 and 1.6.0 are one version
 
 
-def has_samples(place: Place, run: Run) -> bool:
-    """Return whether all ranks have a sample of each iteration, without which nothing else can be checked."""
-    before, number = len(place.findings), run.case["iterations"]
-    required = ("iteration_time_s", "start_s", *(PARTS["iteration_time_s"] if run.case["workload"] == "train" else ()))
-    place.same("its ranks", [rank["rank"] for rank in run.ranks], list(range(run.processes)), RUN_AGAIN)
-    for index, columns in enumerate(run.columns):
-        own = place.within(f"rank {index}")
-        for name in dict.fromkeys((*required, *columns)):
-            column = columns.get(name, np.zeros(0))
-            if len(column) != number:
-                own.fault(f"samples.{name}", f"a list of {len(column)}", f"{number} numbers", RUN_AGAIN)
-            elif name in required and np.isnan(column).any():
-                own.fault(f"samples.{name}[{np.argmax(np.isnan(column))}]", "nan", "a number", RUN_AGAIN)
-    return len(place.findings) == before
-
-
 def check_run(place: Place, run: Run) -> None:
-    """Check a run that has all samples if it has completed."""
+    """Check that a run has all samples if it has completed, and then that they can be true."""
     if run.outcome != "completed":
         _check_incomplete(place, run)
     if run.outcome != "skipped" and not run.has_begun:
         place.fault("its start", "missing", "given", RUN_AGAIN)
-    if not run.counts:
+    if run.counts and not run.is_measured:
+        got = "missing in an iteration of a process"
+        place.fault(" or ".join(("start_s", *PARTS_OF_ITERATION)), got, "a number in each", RUN_AGAIN)
+    if not run.is_measured:
         return
     _check_completed(place, run)
     for rank, columns in zip(run.ranks, run.columns, strict=True):
@@ -170,6 +157,8 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
     if "marked" in columns:  # runs of the first days have no such column: all were marked
         place.between("marked", np.nan_to_num(columns["marked"], nan=-1), marks, marks)
     for name, column in columns.items():
+        if name.endswith(("_time_s", "_calls", "_bytes")):
+            place.between(name, column, 0, math.inf)
         library, _, clock = name.rpartition(".")
         ours = THEIRS.get(clock, "") if library in {"rl_games", "rsl_rl", "torchrl"} else ""
         if "marked" in columns and OF_MARKED.fullmatch(name) and not np.isnan(column[marks == 0]).all():

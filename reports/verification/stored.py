@@ -1,5 +1,6 @@
 """Reads the cases of a set, and checks each file alone: format, name, plan, and its numbers against its samples."""
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,11 +8,12 @@ from statistics import fmean, median, stdev
 from typing import Any, Final
 
 from reports.verification.finding import OR_LIST, Json, Place, counted
-from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths
+from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths, read_bytes
 from reports.verification.rules import ASKED
 from reports.verification.runs import COPY, REPEAT, Run
-from reports.verification.samples import check_run, has_samples
-from reports.verification.shape import CASE_FILE, PAIRS_FILE, PLAN_FILE, parse_json
+from reports.verification.samples import check_run
+from suite.errors import StoreError
+from suite.records.validation import case_of
 
 RULE: Final = (  # each document names the rule of its numbers
     "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
@@ -32,10 +34,10 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
     if not cases and not rejected:
         expected = f"{CASES}/<series>/<case>.json"
         place.fault("the folder", "without a case", expected, "Name a folder that `bench` wrote.")
-    for name, shape, check in ((PAIRS, PAIRS_FILE, _check_pairs), (PLAN, PLAN_FILE, _check_plan)):
-        own = place.at(folder / name)
-        if own.path.is_file() and (content := parse_json(own, shape)) is not None:
-            check(own, content, cases)
+    for name, check in ((PAIRS, _check_pairs), (PLAN, _check_plan)):
+        with place.at(folder / name).as_far_as_possible() as own:
+            if own.path.is_file():
+                check(own, json.loads(read_bytes(own.path)), cases)
     ids = {runs[0].case_id for runs in cases}
     for case_id in sorted(ids):
         if case_id.endswith(REPEAT) and case_id.removesuffix(REPEAT) not in ids:
@@ -48,18 +50,21 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
 
 
 def read_case(place: Place, folder: Path) -> Case:
-    """Return the runs of a file of a set, with everything noted that differs in it; none if it is of no format."""
+    """Return the runs of a file of a set, with everything noted that differs in it; none if no report can read it."""
     runs: Case = ()
     with place.as_far_as_possible():
-        if (document := parse_json(place, CASE_FILE)) is not None:
-            runs = [Run(record, document["labscale"], folder) for record in document["labscale"]["runs"]]
-            for run in runs:
-                of_run = place.within(f"round {run.number}")
-                run.is_measured = run.counts and has_samples(of_run, run)
-                if run.is_measured == run.counts:
-                    check_run(of_run, run)
-            _check_name(place, runs)
-            _check_numbers(place, runs, document)
+        content = read_bytes(place.path)
+        try:
+            case_of(content, Path(place.path.name), next_step="")
+        except StoreError as error:
+            place.fault("the file", f"refused ({error})", "as labscale writes it")
+            return runs
+        document = json.loads(content)
+        runs = [Run(record, document["labscale"], folder) for record in document["labscale"]["runs"]]
+        for run in runs:
+            check_run(place.within(f"round {run.number}"), run)
+        _check_name(place, runs)
+        _check_numbers(place, runs, document)
     return runs
 
 

@@ -1,7 +1,7 @@
 """What the verifier writes a second time on purpose: the same, or there is another version of what is stored."""
 
 import random
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pytest_benchmark.stats import Stats
@@ -9,14 +9,12 @@ from pytest_benchmark.stats import Stats
 from reports.data import columns
 from reports.data.rewards import CONVERGED_SHARE
 from reports.verification import kinds, runs, samples
-from reports.verification.shape import OUTCOMES
 from reports.verification.stored import RULE, benchmark_stats
 from suite.campaign.runs.keeper import MIN_ITERATIONS
 from suite.files.paths import ROOT
 from suite.records import telemetry as telemetry_summary
 from suite.records.rewards import SMOOTHING_WINDOW
 from suite.schema import rank_protocol
-from suite.schema.record import Outcome
 from suite.statistics import core_speed, intervals, reduce, series_model, speed, start_up
 
 
@@ -36,7 +34,6 @@ def test_figures_of_a_document_agree_with_pytest_benchmark() -> None:
 def test_constants() -> None:
     assert reduce.ROUND_STATISTIC == RULE
     assert (samples.FIRST_ITERATIONS, samples.LEAST_OF_TURN) == (rank_protocol.FIRST_ITERATIONS, MIN_ITERATIONS)
-    assert get_args(Outcome) == OUTCOMES
     assert telemetry_summary.AGREEMENT == samples.AGREEMENT
     assert telemetry_summary.THROTTLING == samples.HELD_BACK
     timing = (ROOT / "tasks" / "rank" / "timing.py").read_text(encoding="utf-8")  # needs torch to be imported
