@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from reports.figures.tables import declared_of
 from reports.verification.finding import Place
-from reports.verification.hashes import read_bytes
 from reports.verification.kinds import figure, product
 from reports.verification.runs import Row, Run, rows_of
+from suite.files.input_file import read_input
 
 FILE: Final = "figures.csv"
 COLUMNS: Final = ("id", "kind", "column", "of", "over", "unit", "value", "low", "high", "runs", "status")
@@ -66,7 +66,7 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
 def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
     """Return the rows of the file by id, each field as its text; what is there twice is noted."""
     rows: dict[str, Mapping[str, str]] = {}
-    lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
+    lines = list(csv.reader(read_input(place.path).decode(errors="replace").splitlines()))
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
     for fields in lines[1:]:

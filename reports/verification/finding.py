@@ -17,6 +17,9 @@ RELATIVE_TOLERANCE: Final = 1e-9
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
 RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 OR_LIST: Final = "If it cannot be repaired, say in weaknesses.toml of the version why it stands."
+_ABSURD: Final = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error,
+)  # fmt: skip
 _LONGEST: Final = 160  # characters of a value that is shown
 
 
@@ -100,7 +103,3 @@ class Place:
         ) as error:
             got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
             replace(self, part="").fault("the file", got, "as labscale writes it")
-
-
-def counted(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"

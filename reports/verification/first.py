@@ -26,10 +26,13 @@ import numpy as np
 
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
-from reports.verification.finding import OR_LIST, Finding, Place, counted
-from reports.verification.hashes import PLAN, RUN_LOG, check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.finding import OR_LIST, Finding, Place
+from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.runs import Run
 from reports.verification.stored import read_set
+from suite.files.input_file import read_input
+from suite.files.wording import counted
+from suite.records.folders import PLAN_FILE, RUN_LOG, set_folders
 
 WEAKNESSES: Final = "weaknesses.toml"
 OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
@@ -81,9 +84,9 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
         with whole.as_far_as_possible():
             rule(whole, [run for run in runs if run.has_begun])
     if not is_one:
-        if without := [folder for folder in folders if is_published and not (folder / PLAN).is_file()]:
+        if without := [folder for folder in folders if is_published and not (folder / PLAN_FILE).is_file()]:
             expected = "in each: without it nobody can tell whether a case was left out"
-            whole.fault(PLAN, f"missing in {counted(len(without), 'set')}", expected, OR_LIST)
+            whole.fault(PLAN_FILE, f"missing in {counted(len(without), 'set')}", expected, OR_LIST)
         with place.at(parent / FILE).as_far_as_possible() as own:
             counts["published_cases"] = check_figures(own, runs, rejected)
         if is_version(parent):
@@ -107,7 +110,7 @@ class Weakness:
 def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
     """Return the list of a version; () without one. Raise AttributeError, TypeError or ValueError if it is wrong."""
     path = version / WEAKNESSES
-    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
+    entries = tomllib.loads(read_input(path).decode()).get("weakness", []) if path.is_file() else []
     weaknesses = tuple(Weakness(**entry) for entry in entries)
     if not all(text.strip() for own in weaknesses for text in astuple(own)):
         raise ValueError("each field needs a text")

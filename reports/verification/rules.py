@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place, counted
-from reports.verification.hashes import read_bytes
+from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place
 from reports.verification.runs import REPEAT, Array, Columns, Run
+from suite.files.input_file import read_input
+from suite.files.wording import counted
 
 CLOCK_S: Final = 1.0  # a start is stored in whole seconds
 TURN_SLACK_S: Final = 0.002  # the start of a window is stored to a millisecond; no turns overlapped until 2026-12
@@ -237,7 +238,7 @@ def check_run_log(place: Place, runs: Sequence[Run]) -> None:
     before, logged = FIRST, dict[str, Json]()
     if not place.path.is_file():
         return
-    for number, text in enumerate(read_bytes(place.path).splitlines(keepends=True), start=1):
+    for number, text in enumerate(read_input(place.path).splitlines(keepends=True), start=1):
         own, line = place.within(f"line {number}"), json.loads(text)
         own.same("the hash of the line before", line["before"], before)
         before, earlier = hashlib.sha256(text).hexdigest(), logged.get(line["run"])

@@ -7,12 +7,15 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any, Final
 
-from reports.verification.finding import OR_LIST, Json, Place, counted
-from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths, read_bytes
+from reports.verification.finding import OR_LIST, Json, Place
+from reports.verification.hashes import PAIRS, case_paths
 from reports.verification.rules import ASKED
 from reports.verification.runs import COPY, REPEAT, Run
 from reports.verification.samples import check_run
 from suite.errors import StoreError
+from suite.files.input_file import read_input
+from suite.files.wording import counted
+from suite.records.folders import ALONE, CASES, PLAN_FILE, TWINS
 from suite.records.validation import case_of
 
 RULE: Final = (  # each document names the rule of its numbers
@@ -34,10 +37,10 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
     if not cases and not rejected:
         expected = f"{CASES}/<series>/<case>.json"
         place.fault("the folder", "without a case", expected, "Name a folder that `bench` wrote.")
-    for name, check in ((PAIRS, _check_pairs), (PLAN, _check_plan)):
+    for name, check in ((PAIRS, _check_pairs), (PLAN_FILE, _check_plan)):
         with place.at(folder / name).as_far_as_possible() as own:
             if own.path.is_file():
-                check(own, json.loads(read_bytes(own.path)), cases)
+                check(own, json.loads(read_input(own.path)), cases)
     ids = {runs[0].case_id for runs in cases}
     for case_id in sorted(ids):
         if case_id.endswith(REPEAT) and case_id.removesuffix(REPEAT) not in ids:
@@ -53,7 +56,7 @@ def read_case(place: Place, folder: Path) -> Case:
     """Return the runs of a file of a set, with everything noted that differs in it; none if no report can read it."""
     runs: Case = ()
     with place.as_far_as_possible():
-        content = read_bytes(place.path)
+        content = read_input(place.path)
         try:
             case_of(content, Path(place.path.name), next_step="")
         except StoreError as error:
@@ -71,7 +74,7 @@ def read_case(place: Place, folder: Path) -> Case:
 def _check_name(place: Place, runs: Case) -> None:
     """Check the file's place against the case id, the case id against the case, and that no round is left out."""
     case, case_id = runs[0].case, runs[0].case_id
-    folder = REPEATS if case_id.endswith(REPEAT) else ALONE if case_id.endswith(COPY) else CASES
+    folder = TWINS if case_id.endswith(REPEAT) else ALONE if case_id.endswith(COPY) else CASES
     own = place.at(runs[0].folder / folder / f"{case_id}.json").where
     place.same("the file's name", place.where, own, "Rename the file.")
     begin = f"{case['series']}/{case['rl_library']}-{case['stack']}{'-cpu' if case['device'] == 'cpu' else ''}"

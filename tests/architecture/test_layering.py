@@ -49,15 +49,19 @@ ALLOWED = {
         "reports", *REPORTS_EXCEPTIONS,
     },
     "reports/display/charts/": {"reports", "suite.statistics", "altair"},
-    # A fault that both share would be invisible, so the verifier shares nothing with what makes the figures but the
-    # list of them: which there are, and of which runs.
-    "reports/verification/": {"reports.verification", "numpy"},
-    "reports/verification/figures.py": {"reports.verification", "reports.figures.tables"},
+    # A fault that both share would be invisible, so the verifier shares nothing with what makes the figures but how
+    # files are found and read, and the list of figures: which there are, and of which runs.
+    "reports/verification/": {"reports.verification", "numpy", "suite.files", "suite.records.folders"},
+    "reports/verification/runs.py": {"reports.verification.finding", "numpy"},
+    "reports/verification/kinds.py": {"reports.verification.runs", "numpy"},
+    "reports/verification/figures.py": {"reports.verification", "reports.figures.tables", "suite.files"},
     # Nor does it say again what a file of the format is: the loader of all reports refuses others.
-    "reports/verification/stored.py": {"reports.verification", "suite.errors", "suite.records.validation"},
+    "reports/verification/stored.py": {
+        "reports.verification", "suite.files", "suite.records.folders", "suite.errors", "suite.records.validation",
+    },
     "reports/verification/command.py": {
         "reports.verification", "reports.sets.file_errors", "suite.errors", "suite.options.command_line",
-        "suite.files.paths",
+        "suite.files", "suite.records.folders",
     },
 }  # fmt: skip
 # One file knows each foreign tool, and these files the libraries of figures.
@@ -183,8 +187,8 @@ def test_only_a_launchers_folder_asks_for_it_by_name() -> None:
     assert launcher_names_compared(ast.walk(ast.parse('if options.launcher in ("slurm", "x"): ...'))) == {"slurm"}
 
 
-def test_files_of_campaigns_and_results_are_read_by_the_two_readers_of_regular_files() -> None:
-    """``suite.files.input_file`` and ``reports.verification.hashes``: any other read may hang at a pipe."""
+def test_files_of_campaigns_and_results_are_read_by_the_reader_of_regular_files() -> None:
+    """``suite.files.input_file``: any other read may hang at a pipe."""
     raw = re.compile(r"\.read_(?:bytes|text)\(|\.open\(\"r")
     folders = ("suite/campaign/", "suite/records/", "suite/commands/", "reports/sets/", "reports/verification/")
     readers = [path.relative_to(ROOT).as_posix() for path in FILES if raw.search(path.read_text())]

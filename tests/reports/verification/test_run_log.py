@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reports.verification.hashes import RUN_LOG
 from reports.verification.rules import FIRST
+from suite.records.folders import RUN_LOG
 from tests.fixtures.results.damaged_results import RUN, Damage, damage, findings, put, runs
 from tests.fixtures.results.finished_campaign import CASE, write_campaign, write_raw
 

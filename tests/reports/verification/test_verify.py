@@ -14,9 +14,10 @@ from reports.sets.version import read_version
 from reports.verification import command as program
 from reports.verification.finding import RESTORE
 from reports.verification.first import read_weaknesses
-from reports.verification.hashes import SUMS, set_folders, write_hashes
+from reports.verification.hashes import SUMS, write_hashes
 from suite.campaign.runs.upstream import medians_of_rank_0
 from suite.errors import ResultsDiffer, StoreError, UsageError
+from suite.records.folders import set_folders
 from suite.records.store import load_results
 from tests.fixtures.results.damaged_results import (
     COMMITTED,
