@@ -10,15 +10,13 @@ import numpy as np
 from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place
 from reports.verification.runs import PARTS_OF_ITERATION, Columns, Run
 
-# What is timed inside what; parts of one whole do not overlap. Below the first line only marked iterations are timed.
+# What is timed inside what; parts of one whole do not overlap.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "iteration_time_s": PARTS_OF_ITERATION,
     "collection_time_s": ("environment_step_time_s", "inference_time_s"),
     "learning_time_s": ("all_reduce_time_s",),
     "environment_step_time_s": ("simulate_time_s", "render_time_s"),
 }
-OF_MARKED: Final = re.compile(r"(environment_step|inference|simulate|render)_time_s|all_reduce_.*")
-EQUAL_ON_RANKS: Final = ("marked", "turn", "all_reduce_calls", "all_reduce_bytes")
 THEIRS: Final = {  # the libraries' own clocks -> ours; they do not count what is before the first iteration of a turn
     "total_fps": "iteration_time_s", "collection_time_s": "collection_time_s", "learning_time_s": "learning_time_s",
     "update_time_s": "learning_time_s",
@@ -106,13 +104,9 @@ def _check_completed(place: Place, run: Run) -> None:
     policies = {rank["parameters_sha256"] for rank in run.ranks if rank["parameters_sha256"]}
     if len(policies) > 1 and case["trainings_per_gpu"] == 1:
         place.fault("the ranks' parameters", f"of {len(policies)} kinds after training", "alike", RUN_AGAIN)
-    first = run.columns[0]
     for rank, columns in zip(run.ranks, run.columns, strict=True):
         own = place.within(f"rank {rank['rank']}")
-        own.same("its columns", sorted(columns), sorted(first))
-        for name in (name for name in EQUAL_ON_RANKS if name in columns and name in first):
-            if not np.array_equal(columns[name], first[name], equal_nan=True):
-                own.fault(f"samples.{name}", "another one than that of rank 0", "the same on all ranks")
+        own.same("its columns", sorted(columns), sorted(run.columns[0]))
         for check in (check for check in rank["validity"] if check["verdict"] not in _SOUND):
             got = f"a {check['verdict']} ({check['found']}) in a round called completed"
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
@@ -161,8 +155,6 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
             place.between(name, column, 0, math.inf)
         library, _, clock = name.rpartition(".")
         ours = THEIRS.get(clock, "") if library in {"rl_games", "rsl_rl", "torchrl"} else ""
-        if "marked" in columns and OF_MARKED.fullmatch(name) and not np.isnan(column[marks == 0]).all():
-            place.fault(f"samples.{name}", "timed in iterations that are not marked", "null in these")
         if ours in columns:
             theirs_s = run.frames // run.case["trainings_per_gpu"] / column if clock == "total_fps" else column.copy()
             theirs_s[[first for first, _ in run.pieces[1:]]] = math.nan
@@ -274,9 +266,6 @@ def _check_readings(place: Place, run: Run, node: Json) -> None:
     times_s, spans = np.array(columns["time_s"], float), run.window_spans
     number = int(((times_s >= start_s) & (times_s <= run.ends_s[-1])).sum())
     _check_number(place, "its number", number, (run.ends_s[-1] - start_s) / READING_S)
-    if wrong := [name for name, column in columns.items() if len(column) != len(times_s)]:
-        place.fault(f"columns.{wrong[0]}", f"a list of {len(columns[wrong[0]])}", f"{len(times_s)}, as of time_s")
-        return
     inside = np.flatnonzero(np.any([(times_s > start_s) & (times_s < end_s) for start_s, end_s in spans], axis=0))
     gpus = {f"gpu{gpu['index']}": gpu for gpu in seen["gpus"] if gpu["node"] == node["node"]}
     parts = {**gpus, **{f"rank{rank['rank']}": rank for rank in seen["ranks"]}}

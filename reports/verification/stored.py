@@ -34,17 +34,10 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
         runs = read_case(own := place.at(path), folder)
         cases += [runs] if runs else []
         rejected += [own.where] if not runs or any(run.counts and not run.is_measured for run in runs) else []
-    if not cases and not rejected:
-        expected = f"{CASES}/<series>/<case>.json"
-        place.fault("the folder", "without a case", expected, "Name a folder that `bench` wrote.")
     for name, check in ((PAIRS, _check_pairs), (PLAN_FILE, _check_plan)):
         with place.at(folder / name).as_far_as_possible() as own:
             if own.path.is_file():
                 check(own, json.loads(read_input(own.path)), cases)
-    ids = {runs[0].case_id for runs in cases}
-    for case_id in sorted(ids):
-        if case_id.endswith(REPEAT) and case_id.removesuffix(REPEAT) not in ids:
-            place.fault(f"the case that {case_id} repeats", "missing", "stored too")
     ran = [runs for runs in cases if any(run.outcome != "skipped" for run in runs)]
     if silent := [runs for runs in ran if not runs[0].ended_because]:
         got = f"missing in {len(silent)} of {counted(len(cases), 'case')}"

@@ -248,12 +248,6 @@ def test_a_file_under_another_name_is_named(folder: Path) -> None:
     assert "the file's name" in {finding.what for finding in findings(folder)}
 
 
-def test_a_twin_without_its_case_is_named(folder: Path) -> None:
-    (folder / CASE).unlink()
-    what = "the case that cartpole-open/rsl_rl-kitless-n4096-1x1-aa repeats"
-    assert [(finding.what, finding.got) for finding in findings(folder)] == [(what, "missing")]
-
-
 @pytest.mark.parametrize(
     ("change", "what"),
     [
