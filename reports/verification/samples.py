@@ -9,6 +9,8 @@ import numpy as np
 
 from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place
 from reports.verification.runs import PARTS_OF_ITERATION, Columns, Run
+from suite.records.telemetry import AGREEMENT, THROTTLING
+from suite.schema.rank_protocol import FIRST_ITERATIONS
 
 # What is timed inside what; parts of one whole do not overlap.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -23,11 +25,7 @@ THEIRS: Final = {  # the libraries' own clocks -> ours; they do not count what i
 }  # fmt: skip
 MARKED_EVERY: Final = 4
 FIRST_MARKED: Final = 2
-FIRST_ITERATIONS: Final = 2  # before the first turn
 LEAST_OF_TURN: Final = 5  # iterations
-HELD_BACK: Final = frozenset(
-    {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
-)
 # How far apart true values may be; "at most" is of all runs until 2026-12.
 SLACK: Final = 0.01  # timers of a GPU and of its host, as a share, and in seconds
 SLACK_S: Final = 0.002  # also what another training takes between two lines of code, where trainings share a GPU
@@ -39,7 +37,6 @@ WALL_SLACK_S: Final = 1.0
 MEMORY_SLACK: Final = 0.01  # the size of a GPU's memory is stored to 0.1 GB
 TOLERANCE: Final = 1e-4  # figures of the sampler are stored to six digits
 POWER_TOLERANCE: Final = 0.01  # mean power and energy over time: at most 0.005
-AGREEMENT: Final = 0.05  # a counter and an integral that are said to agree
 CLOCKS_S: Final = 60.0  # the wall clock of a node and that of the host that started the run
 READING_S: Final = 1.0  # between two readings that are stored
 READINGS: Final = (3.0, 0.05)  # their number and what time and period give, and a share of it: at most 2 and 0.01
@@ -297,6 +294,6 @@ def _check_readings(place: Place, run: Run, node: Json) -> None:
             total_j = float(sum(np.trapezoid(np.interp(own_s, times_s, read_w), own_s) for own_s in points_s))
             own.same("power_w over the window", gpu["energy_integrated_j"], total_j, tolerance=INTEGRAL_TOLERANCE)
         slowdowns = columns.get(f"{name}.slowdowns") or [""] * len(times_s)
-        held_back = sorted(HELD_BACK & {word for index in inside for word in (slowdowns[index] or "").split("+")})
+        held_back = sorted(THROTTLING & {word for index in inside for word in (slowdowns[index] or "").split("+")})
         if held_back and gpu["throttled_share"] == 0:
             own.fault("throttled_share", "0", f"above it, by a reading: {', '.join(held_back)}")

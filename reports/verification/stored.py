@@ -17,11 +17,8 @@ from suite.files.input_file import read_input
 from suite.files.wording import counted
 from suite.records.folders import ALONE, CASES, PLAN_FILE, TWINS
 from suite.records.validation import case_of
+from suite.statistics.reduce import ROUND_STATISTIC
 
-RULE: Final = (  # each document names the rule of its numbers
-    "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
-    "rank's iteration_time_s, in seconds; of several trainings on one GPU their harmonic mean"
-)
 _STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
 
 type Case = Sequence[Run]  # all runs of a configuration, at least one, each number once
@@ -91,7 +88,7 @@ def _check_numbers(place: Place, runs: Case, document: Json) -> None:
     times_s, (first, *_) = [run.iteration_s() for run in completed], (*completed, *runs)
     frames = first.frames if first.has_frames else None
     extra = {
-        "statistic": RULE,
+        "statistic": ROUND_STATISTIC,
         "runs": [run.number for run in completed],
         "frames_per_iteration": frames,
         "total_fps": frames and [frames / time_s for time_s in times_s],
