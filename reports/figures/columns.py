@@ -71,7 +71,7 @@ _ALL: Final = (
     Column("reached", "Runs that had the reward", "count"),
     Column("differs_on_one_gpu", "Rewards on one GPU from those on several", "percent", meaning="of the rise, at most"),
     Column("differs_again", "Rewards of one run from another", "percent", meaning="of the rise, at most, of one seed"),
-    Column("seeds", "Seeds that say how it learns", "count"),
+    Column("seeds", "Seeds that say how it learns", "count", meaning="which its base has too"),
     Column("learned_reward", "Reward at the end", "digits", meaning="by runs that say how it learns"),
     Column("learned_success", "Success at the end", "percent"),
     Column("reward_mean_to_reach", "Reward to reach", "digits", meaning="after nine tenths of its rise"),

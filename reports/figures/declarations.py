@@ -177,7 +177,7 @@ def _frames(of: Row, learned: Row, target: Selection) -> Iterator[Declaration]:
     yield Declaration(id=_id(of, FRAMES), kind="to_reward", column=column, of=own, over=target, unit="frames")
     for end, mark in MARKS.items():
         yield Declaration(id=_id(of, f"reached{end}"), kind="reached", column=f"{column}{mark}", of=own, over=target)
-    yield Declaration(id=_id(of, "seeds"), kind="count", column="seed", of=own)
+    yield Declaration(id=_id(of, "seeds"), kind="seeds", column="seed", of=own, over=target)
     for name, (end, kind) in product(("learned_reward", "learned_success"), SPREAD.items()):
         yield Declaration(id=_id(of, f"{name}{end}"), kind=kind, column=f"{name}/seed", of=own)
 

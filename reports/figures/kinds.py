@@ -164,6 +164,13 @@ def _reached(declaration: Declaration, runs: Runs) -> Figure:
     return _figure(declaration, float(number), _number(needed))
 
 
+def _seeds(declaration: Declaration, runs: Runs) -> Figure:
+    """How many seeds ``of`` and ``over`` both have; the column is that of seeds."""
+    of, over = (_selected(selection or {}, runs) for selection in (declaration.of, declaration.over))
+    column = declaration.column
+    return _figure(declaration, float(len({*of[column]} & {*over[column]})), len(of))
+
+
 def _sooner(declaration: Declaration, runs: Runs) -> Figure:
     """How many times as much of the column ``over`` needs to its reward as ``of``, the mean over seeds that both have.
 
@@ -344,6 +351,7 @@ KINDS: Final[Mapping[str, Callable[[Declaration, Runs], Figure]]] = {
     "reward_to_reach": _reward_to_reach,
     "to_reward": _to_reward,
     "reached": _reached,
+    "seeds": _seeds,
     "sooner": _sooner,
     "differs": _differs,
     "slope": _slope,

@@ -62,13 +62,13 @@ def estimate(own: Figure) -> Estimate:
 
 @cache
 def tasks(version: Version) -> tuple[str, ...]:
-    """The plain names of all tasks, in order."""
+    """The plain names of all tasks that were trained, in order."""
     return tuple(sorted({task_name(row["task"]) for row in runs_of(version).configurations if _is_shown(version, row)}))
 
 
 def _is_shown(version: Version, row: Row) -> bool:
     is_in_set = any(row["set"] == (result_set.name or "results") for result_set in version.scaling)
-    return is_in_set and row["device"] == "cuda" and not row["only_learning"]
+    return is_in_set and row["device"] == "cuda" and row["workload"] == "train" and not row["only_learning"]
 
 
 def rows_of(version: Version, task: str) -> list[Row]:

@@ -55,11 +55,13 @@ def figures_of(version: Version, finding: Finding) -> list[Mapping[str, Any]]:
 
 
 def _measured(version: Version, finding: Finding) -> list[str]:
-    """Its figures, below the heading of their column; whether there are more than are shown."""
+    """Its figures, below the heading of their column and the title of their set; whether there are more."""
     rows, lines = figures_of(version, finding), []
+    titles = {own.name: own.title for own in version.sets}
     names = {f"{row['set']}/{row['configuration']}": configuration_name(row) for row in runs_of(version).configurations}
-    for heading_of, own in groupby(rows[:MAX_FIGURES], key=lambda row: column_of(row["id"]).heading):
-        lines.append(f"{heading_of}:")
+    above = {row["id"]: f"{column_of(row['id']).heading} ({titles[row['id'].partition('/')[0]]}):" for row in rows}
+    for line, own in groupby(rows[:MAX_FIGURES], key=lambda row: above[row["id"]]):
+        lines.append(line)
         for row in own:
             subject = row["id"].rpartition("/")[0]  # a series or a set is no configuration
             lines.append(f"{measured(row)}: {names.get(subject, subject.partition('/')[2] or subject)}")

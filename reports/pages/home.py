@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from reports.data.words import configuration_name
 from reports.display.calculator import calculator
 from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
@@ -29,7 +30,7 @@ from reports.figures.lines import Figure, Line, by_reward, estimate, over_gpus, 
 from reports.figures.tables import rows_by_id
 from reports.pages import method, one_gpu, releases
 from reports.pages.rewards import seeds, sooner_on, times
-from reports.pages.settings import clear
+from reports.pages.settings import Ratio, clear
 from reports.sets.version import Version
 from suite.files.wording import counted, day_in_words, joined
 from suite.schema.record import RunRecord
@@ -77,8 +78,10 @@ def _advice(version: Version) -> str:
     """What filling one GPU makes; then what the most GPUs bring in frames and in reward."""
     sentences = []
     if filled := clear(version, "environments_per_gpu"):
-        advice = "For frames fill one GPU first: more environments on it" if _all_more(filled) else "More environments"
-        sentences.append(f"{advice} make {span(filled)} times the frames.")
+        advice = "For frames fill one GPU first: up to" if _all_more(filled) else "Up to"
+        most = max(ratio.pair.of["environments_per_gpu"] for ratio in filled)
+        made = f"{span([ratio.figure for ratio in filled])} times the frames of {_fewer(filled)} environments"
+        sentences.append(f"{advice} {most:,} environments on a GPU make {made}.")
     known = [item for item in lines(version, of_rewards=True) if item[1].figure(item[1].base, "time_to_reward_s")]
     task, line = max(known or lines(version, of_rewards=True), key=lambda item: by_reward(item[1]))
     last, reward = line.rows[-1], "how much sooner a reward comes is not known"
@@ -94,7 +97,10 @@ def _advice(version: Version) -> str:
 # --- the table -----------------------------------------------------------------------------------------------------
 
 HEADINGS: Final = ("You want", "Do", "Measured", "How sure")
-FRAMES: Final = "times the frames"
+HOW_SURE: Final = (
+    "Clear: the whole 95 % interval is above or below no change, for shares of ideal above or below 80 %. Within noise:"
+    " it is on both sides. Too few runs: there is no interval."
+)
 
 
 def table(version: Version) -> Html:
@@ -105,19 +111,32 @@ def table(version: Version) -> Html:
     fill = "give it more environments" if _all_more(environments) else "measure how many it takes"
     beside = "run them on one GPU" if _all_more(shared) else "measure how many it takes"
     rows = [
-        ["More frames from one GPU", fill, *_of_ratios(environments, FRAMES)],
-        ["Several experiments", beside, *_of_ratios(shared, f"{FRAMES} in total")],
+        ["More frames from one GPU", fill, *_of_ratios(environments, " environments")],
+        ["Several experiments", beside, *_of_ratios(shared)],
         ["One training, environments on each GPU", _how_many(own), *_of_lines(own, "share_kept", "of ideal")],
-        ["One training, a fixed number", _how_many(split), *_of_lines(split, "over_gpus", FRAMES)],
+        ["One training, a fixed number", _how_many(split), *_of_lines(split, "over_gpus", "times the frames")],
         ["A reward sooner", *_rewards(version)],
     ]
     known = [row for row in rows if len(row) == len(HEADINGS)]
     has_more = len(known) > 1  # a single row is the answer of the page
-    return html_table(HEADINGS, known, label="What to do with GPUs") if has_more else together(())
+    shown = [html_table(HEADINGS, known, label="What to do with GPUs"), paragraph(HOW_SURE)] if has_more else []
+    return together(shown)
 
 
-def _of_ratios(figures: Sequence[Figure], what: str) -> list[str]:
-    return [f"{span(figures)} {what}", "clear"] if figures else []
+def _fewer(ratios: Sequence[Ratio]) -> str:
+    """What ratios are over: ``1,024``, ``1 training``."""
+    return joined(list(dict.fromkeys(ratio.ends[0] for ratio in ratios)))
+
+
+def _of_ratios(ratios: Sequence[Ratio], noun: str = "") -> list[str]:
+    named = [(ratio.figure, configuration_name(ratio.pair.of)) for ratio in ratios]
+    return [f"{_ends(named)} times the frames of {_fewer(ratios)}{noun}", "clear"] if ratios else []
+
+
+def _ends(named: Sequence[tuple[Figure, str]]) -> str:
+    """The least and the greatest of figures, each with its name."""
+    ends = [end(named, key=lambda item: float(item[0]["value"])) for end in (min, max)][: len(named)]
+    return " to ".join(f"{measured(own, has_interval=False)} ({name})" for own, name in ends)
 
 
 def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
@@ -131,16 +150,14 @@ def _how_many(of_lines: Sequence[tuple[str, Line]]) -> str:
 
 def _of_lines(of_lines: Sequence[tuple[str, Line]], name: str, what: str) -> list[str]:
     """The least and the greatest of a figure of the most GPUs of each line, and of how many it is clear."""
-    known = [(task, line, own) for task, line in of_lines if (own := line.figure(line.rows[-1], name))]
-    if not known:
-        return []
-    ends = [end(known, key=lambda item: float(item[2]["value"])) for end in (min, max)]
-    shown = [
-        f"{measured(own, has_interval=False)} ({task}, {last} GPUs)"
-        for task, line, own in (ends if len(known) > 1 else ends[:1])
-        for last in [line.rows[-1]["gpus"]]
+    known = [
+        (own, f"{task}, {line.label}, {line.rows[-1]['gpus']} GPUs")
+        for task, line in of_lines
+        if (own := line.figure(line.rows[-1], name))
     ]
-    return [f"{' to '.join(shown)} {what}", joined(sorted({own["status"] for _, _, own in known}))]
+    statuses = sorted({own["status"] for own, _ in known})
+    sure = f"depends on the training: {joined(statuses, 'or')}" if len(statuses) > 1 else joined(statuses)
+    return [f"{_ends(known)} {what}", sure] if known else []
 
 
 def _rewards(version: Version) -> list[str]:
@@ -156,7 +173,7 @@ def _rewards(version: Version) -> list[str]:
         for name, other in known
         if other is not line and (own := sooner_on(other, other.rows[-1])) and own["status"] == "clear"
     ]
-    shown = f"{times(line)} ({task}, {line.base['library']}){''.join(others)}"
+    shown = f"{times(line)} ({task}, {line.label}){''.join(others)}"
     return [f"with {line.base['library']}, {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
 
 
@@ -176,9 +193,9 @@ def _for_a_reward(line: Line) -> str:
     return "open: measure it; frames are no rewards"
 
 
-def _all_more(figures: Sequence[Figure]) -> bool:
+def _all_more(ratios: Sequence[Ratio]) -> bool:
     """Whether some ratio is clear, and every clear one is above 1."""
-    return bool(figures) and all(own["value"] > 1 for own in figures)
+    return bool(ratios) and all(ratio.figure["value"] > 1 for ratio in ratios)
 
 
 # --- chart, calculator, releases, trust ------------------------------------------------------------------------------
@@ -223,7 +240,8 @@ def ending(version: Version) -> Html:
     libraries, total = joined(sorted({record.case.rl_library for record in records})), rows_by_id(version)["total/task"]
     number = measured(total, lambda tasks: counted(int(tasks), "task"))
     sentence = (
-        f"{runs_in(total, 'completed run')} of {number} with {libraries}. One command computes every figure again."
+        f"{runs_in(total, 'completed run')} of {number} with {libraries}, not counting repeats and copies that"
+        " check the method. One command computes every figure again."
     )
     places = {
         "Data": "data.html", "Add your machine": "data.html#add-your-results", "Explore": "explore.html",

@@ -1,7 +1,7 @@
 """What trainings learn: rewards over frames, and the time to a reward in words. Pure."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
 from typing import Any, Final
@@ -22,6 +22,7 @@ from suite.records.rewards import SMOOTHING_WINDOW
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
 
 MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
+DEPENDS: Final = "depends on the mark: "
 REWARD: Final = (
     "The reward is the mean over an episode of full length, after 90 % of the rise that every run on the fewest GPUs"
     " has. Times are of iterations, without start-up, and of all seeds; how many times as soon a reward comes is of"
@@ -136,19 +137,19 @@ def filled_or_added(filled: Line, added: Line) -> str:
     size, number = filled.base["environments"], counted(gpus, "GPU")
     comes = [f"{measured(own)} times as soon" if own else "not in every run" for own in (ratio, rival)]
     pair = ((ratio, filled), (rival, added))
-    answers = {
+    answers = [
         _answer(*(own and rows_by_id(line.version).get(f"{own['id']}{end}") for own, line in pair)) for end in MARKS
-    }
-    if len(answers) > 1:
-        answers = {"It depends on the mark" if answers & {"sooner", "later"} else "It is open"}
-    claim = answers.pop()
-    if claim in ("sooner", "later"):
-        claim = f"Filling one GPU brings the reward {claim}"
+    ]
+    status = _of_marks([(answer, answer) for answer in answers])
+    than = f"than {f'is predicted of {number}' if kind else number}"
+    if status == "clear":
+        claim = f"Filling one GPU brings the reward {answers[0]} {than}"
     else:
-        claim += " whether filling one GPU brings the reward sooner"
+        is_open = "" if status.startswith(DEPENDS) else "is "
+        claim = f"Whether filling one GPU brings the reward sooner {than} {is_open}{status}"
     return (
-        f"{claim} than {f'is predicted of {number}' if kind else number}: against one with {environments_text(size)} it"
-        f" comes {comes[0]} with {environments_text(gpus * size)}, and {comes[1]} on {number} ({filled.label};"
+        f"{claim}. Against one with {environments_text(size)} the reward comes {comes[0]} with"
+        f" {environments_text(gpus * size)}, and {comes[1]} on {number} ({filled.label};"
         f" {seeds(filled, added.seeds, added.figure(added.base, f'{gpus}/seeds'))}).{_at_the_end(filled, added, gpus)}"
     )
 
@@ -157,11 +158,19 @@ def _at_the_end(filled: Line, added: Line, gpus: int) -> str:
     """The rewards at the end of both, with the least and the most of all seeds; empty if one is not known."""
     (full,) = (row for row in filled.rows if row["environments"] == gpus * filled.base["environments"])
     ran = {row["gpus"]: row for row in added.rows}
-    places = [(filled, full, ""), (added, ran.get(gpus, added.base), "" if gpus in ran else f"{gpus}/")]
-    ends = [[line.figure(row, f"{start}learned_reward{end}") for end in SPREAD] for line, row, start in places]
-    if any(None in own for own in ends):
-        return ""
-    one, several = ("{} ({} to {} by seed)".format(*map(measured, own)) for own in ends)
+    learned = {processes_of(row): row for row in runs_of(added.version).learned_on_more(added.rows[-1])} | ran
+    places = [
+        (filled, full, full, ""),
+        (added, ran.get(gpus, added.base), learned[gpus], "" if gpus in ran else f"{gpus}/"),
+    ]
+    rewards = []
+    for line, row, work, start in places:
+        ends = [line.figure(row, f"{start}learned_reward{end}") for end in SPREAD]
+        if None in ends:
+            return ""
+        after = counted((runs_of(line.version).learned(work) or work)["iterations"], "iteration")
+        rewards.append("{} ({} to {} by seed) after {}".format(*map(measured, ends), after))
+    one, several = rewards
     return f" At the end its reward is {one}, and {several} with {counted(gpus, 'process')}."
 
 
@@ -170,7 +179,7 @@ def _answer(filled: Figure | None, added: Figure | None) -> str:
     one, several = (estimate(own).interval if own else None for own in (filled, added))
     if one and several and (one[0] > several[1] or one[1] < several[0]):
         return "sooner" if one[0] > several[1] else "later"
-    return "It is within noise" if one and several else "It is open"
+    return "within noise" if one and several else "open"
 
 
 def sooner_on(line: Line, row: Row) -> Figure | None:
@@ -183,22 +192,30 @@ def sooner_on(line: Line, row: Row) -> Figure | None:
 
 def by_marks(figure_of: Callable[[str], Figure | None]) -> str:
     """``clear`` if what comes sooner or later does so surely at every mark of the rise; else what each mark says."""
-    answers: dict[object, list[str]] = {}  # what is equal -> marks
-    texts: dict[object, str] = {}
+    answers: list[tuple[object, str]] = []
     for end in MARKS:
         own, reached = figure_of(f"sooner{end}"), figure_of(f"reached{end}")
         if own is None:
             text = f"{measured(reached)} of {runs_in(reached, 'run')} had it" if reached else "not every run had it"
-            answer: object = reached and (reached["value"], reached["runs"])
+            answers.append((reached and (reached["value"], reached["runs"]), text))
         else:
-            answer = text = own["status"] if own["status"] != "clear" else "sooner" if own["value"] > 1 else "later"
+            text = own["status"] if own["status"] != "clear" else "sooner" if own["value"] > 1 else "later"
+            answers.append((text, text))
+    return _of_marks(answers)
+
+
+def _of_marks(answers: Sequence[tuple[object, str]]) -> str:
+    """What ``by_marks`` says, of the answer at each mark and its text."""
+    texts: dict[object, str] = {}
+    marks: dict[object, list[str]] = {}  # of equal answers
+    for end, (answer, text) in zip(MARKS, answers, strict=True):
         texts.setdefault(answer, text)
-        answers.setdefault(answer, []).append(end[1:] or f"{100 * CONVERGED_SHARE:.0f}")
-    is_clear = not answers.keys().isdisjoint({"sooner", "later"})
-    if len(answers) == 1:
+        marks.setdefault(answer, []).append(end[1:] or f"{100 * CONVERGED_SHARE:.0f}")
+    is_clear = not marks.keys().isdisjoint({"sooner", "later"})
+    if len(marks) == 1:
         return "clear" if is_clear else next(iter(texts.values()))
-    all_marks = ", ".join(f"{texts[answer]} at {joined(marks)} %" for answer, marks in answers.items())
-    return f"{'depends on the mark: ' if is_clear else ''}{all_marks} of the rise"
+    all_marks = ", ".join(f"{texts[answer]} at {joined(own)} %" for answer, own in marks.items())
+    return f"{DEPENDS if is_clear else ''}{all_marks} of the rise"
 
 
 def times(line: Line) -> str:

@@ -123,8 +123,8 @@ def ratios_of_settings(version: Version) -> tuple[Ratio, ...]:
 
 def answer(version: Version) -> Html:
     """Say what each setting makes of the frames of a training, in clear ratios alone."""
-    known = [(setting, figures) for setting in SETTINGS if (figures := clear(version, setting.column))]
-    sentences = [setting.claim.format(f"{span(figures)} times the frames") for setting, figures in known]
+    known = [(setting, [ratio.figure for ratio in clear(version, setting.column)]) for setting in SETTINGS]
+    sentences = [setting.claim.format(f"{span(figures)} times the frames") for setting, figures in known if figures]
     text = f"{joined(sentences)}." if sentences else "No ratio is clear: too few runs."
     return answer_of_page(text[0].upper() + text[1:])
 
@@ -165,10 +165,10 @@ def largest(version: Version) -> tuple[Ratio, ...]:
     return tuple(shown.values())
 
 
-def clear(version: Version, column: str) -> list[Mapping[str, Any]]:
-    """Return the figures of the largest steps of a setting that are clear."""
+def clear(version: Version, column: str) -> list[Ratio]:
+    """Return the ratios of the largest steps of a setting that are clear."""
     ratios = (ratio for ratio in largest(version) if ratio.setting.column == column)
-    return [ratio.figure for ratio in ratios if ratio.figure["status"] == "clear"]
+    return [ratio for ratio in ratios if ratio.figure["status"] == "clear"]
 
 
 def chart(version: Version) -> Html:

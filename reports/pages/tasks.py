@@ -62,7 +62,7 @@ COLOURS: Final = dict(zip(PARTS.values(), SHADES, strict=True))
 
 
 def texts(version: Version) -> Mapping[str, str]:
-    """One page for each task."""
+    """One page for each task that was trained."""
     template = string.Template(read_text("tasks"))
     return {page_of_task(task): template.substitute(title=task.replace('"', "'")) for task in tasks(version)}
 
@@ -104,7 +104,7 @@ def _on_one_number(version: Version, task: str) -> str:
     """The most frames per second, where the task ran on one number of GPUs alone."""
     known = [(row, fps) for row in rows_of(version, task) if (fps := figure(version, row, "frames_per_s"))]
     if not known:
-        return f"{task} was not trained: only parts of it ran."
+        return f"{task} has no speed as shipped. Explore has what ran."
     row, fps = max(known, key=lambda item: float(item[1]["value"]))
     where = "one GPU" if row["gpus"] == 1 else f"each of {row['gpus']} GPUs"
     size = environments_text(row["environments_per_gpu"])

@@ -69,7 +69,14 @@ def _measured(version: Version, row: Figure) -> str:
     (result_set,) = (result_set for result_set in version.sets if result_set.name == of["set"])
     where = f"[{result_set.title.partition(':')[0]}]({FOLDER}/{version.name}/{result_set.name})"
     sure = side_of(estimate(row)) if row["kind"] == "share_kept" else row["status"]
-    return f"{_subject(of, over)}: {_value(row)}; {sure}; {counted(row['runs'], 'run')}; {where})."
+    return f"{_subject(of, over)}: {_value(row)}; {sure}; {_number(version, row)}; {where})."
+
+
+def _number(version: Version, row: Figure) -> str:
+    """How many runs a figure is of; of how much sooner a reward comes on more GPUs, how many seeds."""
+    if row["kind"] != "product":
+        return counted(row["runs"], "run")
+    return counted(int(rows_by_id(version)[f"{row['id'].rpartition('/')[0]}/seeds"]["value"]), "seed")
 
 
 def _value(row: Figure) -> str:

@@ -298,6 +298,12 @@ def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     return float(sum(amount < math.inf for amount in _needed(column, of, over))), None, len(of)
 
 
+def _seeds(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
+    """How many seeds both have."""
+    own, others = ({row[column] for row in rows} for rows in (of, over))
+    return float(len(own & others)), None, len(of)
+
+
 def _sooner(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
     """How many times as much of the column ``over`` needs to its reward: the mean over seeds of both, if several."""
     of_logs, over_logs = (_logs_by_seed(column, rows, over) for rows in (of, over))
@@ -378,6 +384,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "reward_to_reach": lambda column, of, *_: (_target(of, column, RISE), None, len(of)),
     "to_reward": _to_reward,
     "reached": _reached,
+    "seeds": _seeds,
     "sooner": _sooner,
     "differs": _differs,
 }

@@ -246,6 +246,9 @@ def test_runs_of_several_sets_are_one_pool_if_they_learn_the_same_and_a_seed_cou
     other = figures(tmp_path / "c", gpus=measured(), one=[learned(1), learned(2)], two=more)
     assert other[f"{name}/seeds"]["value"] == 6
     assert other[f"gpus/{SERIES}-n256-1x2/seeds"]["value"] == 3  # with other minibatches it learns something else
+    alone = figures(tmp_path / "e", gpus=measured(), one=[learned(1), learned(2)], two=[learned(2, seed=142)])
+    seeds, frames = (alone[f"gpus/{SERIES}-n256-1x2/{end}"] for end in ("seeds", "frames_to_reward"))
+    assert (seeds["value"], frames["runs"]) == (3, 6)  # the base has no more of them
 
 
 @pytest.mark.parametrize(
@@ -353,18 +356,27 @@ def learned_like(
     return learned(1, pace=pace, paces=paces, success=success, case_id=case_id, **changes)
 
 
+WHETHER = "Whether filling one GPU brings the reward sooner than 4 GPUs"
+
+
 @pytest.mark.parametrize(
     ("gpus", "filled_paces", "paces", "claim", "shown"),
     [
         # On 4 GPUs a run of as many iterations takes 1.21 times as long, on the filled one twice as long.
         ((1, 2, 4), (3.9, 4.0, 4.1), SEEDS, "Filling one GPU brings the reward sooner than 4 GPUs", 2),
         ((1, 2, 4), (0.9, 1.0, 1.1), SEEDS, "Filling one GPU brings the reward later than 4 GPUs", 2),
-        ((1, 2, 4), (1.4, 1.9, 2.6), SEEDS, "It is within noise", 2),
-        ((1, 2, 4), (1.9, 2.0, 2.1), SEEDS, "It depends on the mark", 2),
-        ((1, 2, 4), (1.4, 1.9, 0.35), SEEDS, "It is open", 2),  # within noise, until not every run has the last mark
-        ((1, 2, 4), (4.0, 4.0, 0.1), SEEDS, "It is open", 1),
-        ((1, 2, 4), (3.9, 4.0, 4.1), (1.0, 1.0, 0.1), "It is open", 1),
-        ((1, 2, 4), (4.0, 4.0, 0.1), (1.0, 1.0, 0.1), "It is open", 0),
+        ((1, 2, 4), (1.4, 1.9, 2.6), SEEDS, f"{WHETHER} is within noise.", 2),
+        ((1, 2, 4), (1.9, 2.0, 2.1), SEEDS, f"{WHETHER} depends on the mark: within noise at 60 %, sooner at 70,", 2),
+        (
+            (1, 2, 4),
+            (1.4, 1.9, 0.35),
+            SEEDS,
+            f"{WHETHER} is within noise at 60, 70, 80 and 90 %, open at 95 and 97 % of",
+            2,
+        ),
+        ((1, 2, 4), (4.0, 4.0, 0.1), SEEDS, f"{WHETHER} is open.", 1),
+        ((1, 2, 4), (3.9, 4.0, 4.1), (1.0, 1.0, 0.1), f"{WHETHER} is open.", 1),
+        ((1, 2, 4), (4.0, 4.0, 0.1), (1.0, 1.0, 0.1), f"{WHETHER} is open.", 0),
         ((1, 2), (3.9, 4.0, 4.1), SEEDS, "Filling one GPU brings the reward sooner than is predicted of 4 GPUs", 2),
     ],
 )
@@ -379,6 +391,7 @@ def test_filling_a_gpu_is_said_to_be_sooner_than_adding_gpus_only_where_their_in
     sentence = paragraph(filled_or_added(one, added))
     assert sentence.text.startswith(claim)
     assert "4 processes" in sentence.text
+    assert sentence.text.count("after 60 iterations") == 2
     assert {name.rpartition("/")[2] for name in rows if f'"{name}"' in sentence.markup} >= {"learned_reward_least"}
     ratios = [name for name in rows if f'"{name}"' in sentence.markup and "sooner" in name]
     assert len(ratios) == shown

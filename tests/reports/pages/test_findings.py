@@ -8,7 +8,7 @@ import pytest
 
 from reports.data.words import configuration_name
 from reports.figures.tables import runs_of
-from reports.pages.findings import figures_of, findings
+from reports.pages.findings import figures_of, findings, section
 from reports.sets.version import read_version
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import newest_version
@@ -35,15 +35,28 @@ def test_a_claim_is_one_sentence_without_figures() -> None:
 
 
 def test_a_finding_is_as_sure_as_its_figures() -> None:
-    """A pattern without a figure is a mistake, and none is clear whose ratios all have no interval."""
+    """A pattern without a figure is a mistake, and none is clear without figures or whose ratios have no interval."""
     for own, finding in findings(newest_version()):
         words = {row["status"] for row in figures_of(own, finding)}
         assert bool(words) == bool(finding.figures), finding.id
         if words - {""} and words != {None} and finding.status == "clear":
             assert "clear" in words or None in words, finding.id
         if finding.status == "clear":
+            assert words, finding.id
             of_rewards = {row["status"] for row in figures_of(own, finding) if row["id"].endswith("/sooner")}
             assert of_rewards <= {"clear"}, finding.id
+
+
+def test_two_figures_of_a_finding_have_two_names_in_words() -> None:
+    """The same training is named with its set, since two may have run it."""
+    for own, finding in findings(newest_version()):
+        heading, names = "", []
+        for line in re.findall(r"<dd>(.*?)</dd>", section(own, finding)[1].markup):
+            if line.endswith(":"):
+                heading = line
+            elif "<data" in line:
+                names.append((heading, line.rpartition(": ")[2]))
+        assert len(names) == len({*names}), finding.id
 
 
 def test_two_configurations_of_a_campaign_have_two_names_in_words() -> None:

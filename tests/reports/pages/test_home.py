@@ -10,6 +10,7 @@ from typing import Any
 from reports.display.calculator import calculator
 from reports.figures.tables import rows_by_id
 from reports.pages import home
+from reports.pages.settings import clear
 from reports.sets.version import Version, read_version
 from suite.files.wording import day_in_words
 from suite.records.folders import PLAN_FILE
@@ -55,6 +56,19 @@ def test_it_was_measured_until_the_last_run_of_which_only_the_learning_counts() 
     )
     days = f"{day_in_words(datetime.fromisoformat(first))} to {day_in_words(datetime.fromisoformat(last))}"
     assert f"measured {days} on" in home.opening(version).text
+
+
+def test_the_table_says_how_many_environments_its_ratios_are_of() -> None:
+    version = newest_version()
+    _, frames, trainings, own, split, rewards, *_ = home.table(version).text.splitlines()
+    for row, column in ((frames, "environments_per_gpu"), (trainings, "trainings_per_gpu")):
+        known = sorted(clear(version, column), key=lambda ratio: ratio.estimate.value)
+        for ratio in (known[0], known[-1]):
+            assert f"{ratio.estimate.value:.2f} ({ratio.subject}, {ratio.pair.of['environments_per_gpu']:,} per" in row
+            assert ratio.ends[0] in row.rpartition("times the frames of")[2]
+    for row, place in ((own, "per GPU"), (split, "in total")):
+        assert len(re.findall(rf"\(\w[^()]*, [\d,]+ {place}, \d+ GPUs\)", row)) == 2
+    assert re.search(r"\([^()]*, [\d,]+ per GPU\)", rewards.partition(";")[0])
 
 
 def test_without_several_numbers_of_gpus_there_is_no_chart_and_no_calculator(tmp_path: Path) -> None:

@@ -7,11 +7,14 @@ import nbformat
 import pytest
 
 from reports.__main__ import MODULES, main
+from reports.data.words import page_of_task, task_name
 from reports.display.page import PAGES_FOLDER
+from reports.figures.tables import runs_of
 from reports.site import guide
-from reports.site.contents import PAGES, WITHOUT_SPEEDS, keep_links_to
+from reports.site.contents import PAGES, WITHOUT_SPEEDS, keep_links_to, page_sources
 from suite.errors import UsageError
 from suite.files.paths import ROOT
+from tests.fixtures.results.committed_results import newest_version
 
 MARKDOWN = (
     "See [all limits](limits.ipynb#a), [the data](data.ipynb) and [Isaac Lab](https://isaac-sim.github.io/x.html)."
@@ -61,6 +64,14 @@ def test_every_text_is_in_the_list_of_pages_and_has_a_module() -> None:
     texts = {path.stem for path in PAGES_FOLDER.glob("*.md")}
     assert texts == {page.text for page in (*PAGES, *WITHOUT_SPEEDS)}
     assert texts <= {path.stem for path in PAGES_FOLDER.glob("*.py")}
+
+
+def test_a_task_has_a_page_if_it_was_trained() -> None:
+    """Not one of which only single parts ran."""
+    rows = [row for row in runs_of(newest_version()).configurations if row["device"] == "cuda"]
+    trained = {page_of_task(task_name(row["task"])) for row in rows if row["workload"] == "train"}
+    assert trained < {page_of_task(task_name(row["task"])) for row in rows}
+    assert {name for name in page_sources(newest_version()) if name.startswith("task-")} == trained
 
 
 def test_every_session_has_a_module() -> None:

@@ -57,7 +57,7 @@ NO_MEASUREMENT: Final[Mapping[str, str]] = {
     "packages": rf"(?:Isaac Lab|Isaac Sim|Newton|Warp) {_VERSION}(?: and {_VERSION})?",
     "versions": r"\b20\d\d\.\d+\b|\b\d+(?:\.\d+){2,}",
     "hashes": r"\b(?:[0-9a-f]{12}|[0-9a-f]{64})\b",
-    "ids and names": r"(?<![\w.])[A-Za-z_][\w./:-]*\d[\w./-]*|\b80GB\b|RTX (?:PRO )?\d+",
+    "ids and names": r"(?<![\w.])[A-Za-z_][\w./:-]*\d[\w./-]*|\b80GB\b|RTX (?:PRO )?\d+|\bseed \d+",
     "what is listed": rf"{_COUNT} (?:of {_COUNT} )?(?:configurations?|[Mm]achines|[Rr]uns|Late)\b",
     "what is stored": rf"{_COUNT} (?:[Ff]iles|sets|packages|MB)\b",
     "marks of a rise": r"\bat (?:(?:60|70|80|90|95|97)(?:, | and | %(?=,| of)))+",

@@ -157,6 +157,8 @@ def test_how_much_sooner_a_reward_comes_is_a_ratio_of_each_seed() -> None:
     value_60 = computed("to_reward", "frames_per_iteration/0.6", runs, over="a")[0]
     assert value_60 == pytest.approx(statistics.geometric_mean(lower))
     of_one_seed = [row | {"seed": 1} for row in runs]
+    assert computed("seeds", "seed", runs, over="a")[0] == 4
+    assert computed("seeds", "seed", [*of_one_seed[:4], *runs[4:]], over="a")[0] == 1
     assert computed("to_reward", "frames_per_iteration", of_one_seed, over="a")[:3] == [value, None, None]
     assert computed("sooner", "iteration_s/0.9", of_one_seed, over="a")[0] is None
     equal = [row | curve for row, curve in zip(RUNS, curves[:4] * 2, strict=True)]
