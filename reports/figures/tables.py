@@ -6,17 +6,18 @@
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from reports.data.frames import checks, iterations, runs
+from reports.data.columns import IDENTITY, WHERE, WORK
+from reports.data.frames import DTYPES, checks, iterations, runs
 from reports.figures.compare import Runs
 from reports.figures.declarations import declarations
-from reports.figures.kinds import Figure, evaluated
+from reports.figures.kinds import Declaration, Figure, evaluated
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.sets.version import Version, read_version
 from suite.errors import ReportError
@@ -77,15 +78,31 @@ def rows_by_id(version: Version) -> Mapping[str, Mapping[str, Any]]:
     return {row["id"]: row for row in tables(version)["figures"].iter_rows(named=True)}
 
 
-def _row(figure: Figure) -> tuple[Any, ...]:
-    declared = figure.declaration
-    of, over = (
-        "&".join(f"{name}={value}" for name, value in (own or {}).items()) for own in (declared.of, declared.over)
+def declared_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, str]]:
+    """Yield the fields that declare each figure of completed runs; each row has the columns of the table of runs."""
+    frame = pl.DataFrame(
+        [
+            pl.Series(column.name, [row.get(column.name) for row in rows], DTYPES[column.kind], strict=False)
+            for column in (*IDENTITY, *WORK, *WHERE)
+        ]
     )
+    known = Runs(frame.with_columns(outcome=pl.lit("completed")), pl.DataFrame())
+    for declared in declarations(known):
+        yield dict(zip(COLUMNS, _declaring(declared), strict=False))
+
+
+def _row(figure: Figure) -> tuple[Any, ...]:
     bounds = (
         None if number is None else float(f"{number:.{DIGITS}g}") for number in (figure.value, figure.low, figure.high)
     )
-    return (declared.id, declared.kind, declared.column, of, over, declared.unit, *bounds, figure.runs, figure.status)
+    return (*_declaring(figure.declaration), *bounds, figure.runs, figure.status)
+
+
+def _declaring(declared: Declaration) -> tuple[str, ...]:
+    of, over = (
+        "&".join(f"{name}={value}" for name, value in (own or {}).items()) for own in (declared.of, declared.over)
+    )
+    return declared.id, declared.kind, declared.column, of, over, declared.unit
 
 
 def content(table: pl.DataFrame, suffix: str) -> bytes:

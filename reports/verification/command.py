@@ -8,12 +8,13 @@ from pathlib import Path
 
 from reports.sets.file_errors import told_when_unreadable, told_when_unwritable
 from reports.verification import first
-from reports.verification.finding import counted
 from reports.verification.first import WEAKNESSES, Verified
-from reports.verification.hashes import CASES, SIGNATURE, SUMS, is_of_hashes, is_version, set_folders, write_hashes
+from reports.verification.hashes import SIGNATURE, SUMS, is_of_hashes, is_version, write_hashes
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
+from suite.files.wording import counted
 from suite.options.command_line import Parser, results_path
+from suite.records.folders import CASES, set_folders
 
 RESULTS = ROOT / "reports" / "results"
 
@@ -63,7 +64,7 @@ def _show(verified: Verified) -> None:
             " compared with them, and they with each other. --write-hashes makes it."
         )
     if verified.known_weaknesses:
-        known = counted(len(verified.known_weaknesses), "known weakness", "known weaknesses")
+        known = counted(len(verified.known_weaknesses), "known weakness")
         print(f"{known}, listed in {WEAKNESSES} with the reason.")
     published = counted(verified.published_cases, "published configuration")
     read = f"{counted(verified.cases, 'configuration')}, {counted(verified.rounds, 'run')}"

@@ -14,10 +14,12 @@ type Json = dict[str, Any]
 
 # Samples are stored with 9 digits and every other figure is computed from those, so only rounding errors remain.
 RELATIVE_TOLERANCE: Final = 1e-9
-LARGEST: Final = 1e20  # of a stored number
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
 RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 OR_LIST: Final = "If it cannot be repaired, say in weaknesses.toml of the version why it stands."
+_ABSURD: Final = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error,
+)  # fmt: skip
 _LONGEST: Final = 160  # characters of a value that is shown
 
 
@@ -90,10 +92,14 @@ class Place:
         """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
         try:
             yield self
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, csv.Error) as error:
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+            csv.Error,
+        ) as error:
             got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
             replace(self, part="").fault("the file", got, "as labscale writes it")
-
-
-def counted(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"

@@ -1,9 +1,10 @@
 """Read this first: what is verified, in which order.
 
-This package shares no code with what made the figures: it imports numpy, the standard library and itself. How a figure
-follows from samples is in ``runs``, ``kinds`` and ``figures``. All else asks whether these samples can be true:
+How a figure follows from samples is in ``runs`` and ``kinds``, which share no code with the report: they import numpy
+and the standard library. Only which figures there are is read from the report's own declarations. All else asks whether
+these samples can be true:
 
-1. ``shape`` and ``stored``: is each file of the format, with the numbers of its samples, and is all there as planned?
+1. ``stored``: can a report read each file, has it the numbers of its samples, and is all there as planned?
 2. ``samples``: do the samples of a rank fit each other, its case, its machine, and what the sampler saw?
 3. ``rules``: blocks and their turns, curves, copies, overlaps, one machine, evidence, the log of runs, commits.
 4. ``figures``: each row of ``figures.csv`` computed again by ``kinds`` from the table of ``runs``.
@@ -25,10 +26,13 @@ import numpy as np
 
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
-from reports.verification.finding import OR_LIST, Finding, Place, counted
-from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.finding import OR_LIST, Finding, Place
+from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.runs import Run
 from reports.verification.stored import read_set
+from suite.files.input_file import read_input
+from suite.files.wording import counted
+from suite.records.folders import PLAN_FILE, RUN_LOG, set_folders
 
 WEAKNESSES: Final = "weaknesses.toml"
 OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
@@ -70,7 +74,8 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
         for rule in OF_A_PUBLISHED_SET if is_published else OF_A_SET:
             with own.as_far_as_possible():
                 rule(own, [run for run in of_set if run.has_begun])
-        rules.check_run_log(own, of_set)
+        with own.at(folder / RUN_LOG).as_far_as_possible() as log:
+            rules.check_run_log(log, of_set)
         check_hashes(own)
         counts["cases"] += len({run.case_id for run in of_set})
         runs, rejected = [*runs, *of_set], [*rejected, *wrong]
@@ -79,9 +84,9 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
         with whole.as_far_as_possible():
             rule(whole, [run for run in runs if run.has_begun])
     if not is_one:
-        if without := [folder for folder in folders if is_published and not (folder / PLAN).is_file()]:
+        if without := [folder for folder in folders if is_published and not (folder / PLAN_FILE).is_file()]:
             expected = "in each: without it nobody can tell whether a case was left out"
-            whole.fault(PLAN, f"missing in {counted(len(without), 'set')}", expected, OR_LIST)
+            whole.fault(PLAN_FILE, f"missing in {counted(len(without), 'set')}", expected, OR_LIST)
         with place.at(parent / FILE).as_far_as_possible() as own:
             counts["published_cases"] = check_figures(own, runs, rejected)
         if is_version(parent):
@@ -105,7 +110,7 @@ class Weakness:
 def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
     """Return the list of a version; () without one. Raise AttributeError, TypeError or ValueError if it is wrong."""
     path = version / WEAKNESSES
-    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
+    entries = tomllib.loads(read_input(path).decode()).get("weakness", []) if path.is_file() else []
     weaknesses = tuple(Weakness(**entry) for entry in entries)
     if not all(text.strip() for own in weaknesses for text in astuple(own)):
         raise ValueError("each field needs a text")

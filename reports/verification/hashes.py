@@ -1,61 +1,29 @@
-"""Which files belong to results, how they are read, and their hashes.
+"""Which files belong to results, and their hashes.
 
 ``SHA256SUMS`` of a set and of a version is as ``sha256sum --check`` reads it: every file, none missing, none extra.
 Whoever signs it beside, as ``SHA256SUMS.sig``, does so with ``ssh-keygen``, which also checks the signature.
 """
 
-import errno
 import hashlib
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from reports.verification.finding import Finding, Place
+from suite.files.input_file import read_input
+from suite.records.folders import ALONE, CASES, PLAN_FILE, RUN_LOG, TWINS, json_files
 
-CASES: Final = "cases"
-REPEATS: Final = "a_a"
-ALONE: Final = "alone"  # copies of cases in turns
-BESIDE: Final = ("upstream.json", "plan.json", "runs.log")
-PAIRS, PLAN, RUN_LOG = BESIDE
+PAIRS: Final = "upstream.json"
+BESIDE: Final = (PAIRS, PLAN_FILE, RUN_LOG)
 MANIFEST: Final = "report.toml"  # a folder with it is a version
 SUMS: Final = "SHA256SUMS"
 SIGNATURE: Final = "SHA256SUMS.sig"
-LARGEST_BYTES: Final = 2 * 2**30
 _HASH_AGAIN: Final = "Restore the file; or, if it was added on purpose, write the hashes again with --write-hashes."
 
 
-def read_bytes(path: Path) -> bytes:
-    """Raise OSError for a file that cannot be read, is too large, or is none: a pipe or a device may never end."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "Not a regular file", str(path))
-        if status.st_size > LARGEST_BYTES:
-            raise OSError(errno.EFBIG, f"Larger than {LARGEST_BYTES / 2**30:.0f} GiB", str(path))
-        return file.read()
-
-
-def set_folders(folder: Path) -> list[Path]:
-    """Return every set at or below a folder. A set within a set repeats its cases as a download, and is left out."""
-    sets = []
-    for at, folders, _ in folder.walk(on_error=_refuse):
-        if CASES in folders:
-            sets.append(at)
-            folders.clear()
-    return sorted(sets)
-
-
 def case_paths(folder: Path) -> list[Path]:
-    """Return the file of every case of a set. Raise OSError for a folder that cannot be read."""
-    kinds = [folder / name for name in (CASES, REPEATS, ALONE) if (folder / name).is_dir()]
-    walks = (walk for kind in kinds for walk in kind.walk(on_error=_refuse))
-    return sorted(at / name for at, _, names in walks for name in names if name.endswith(".json"))
-
-
-def _refuse(error: OSError) -> None:
-    raise error
+    """Return the file of every case of a set. Raise StoreError for a folder that cannot be read."""
+    return sorted(path for name in (CASES, TWINS, ALONE) for path in json_files(folder / name))
 
 
 def is_version(folder: Path) -> bool:
@@ -82,7 +50,7 @@ def write_hashes(folder: Path) -> Path:
 def read_hashes(folder: Path) -> Mapping[str, str]:
     if not (folder / SUMS).is_file():
         return {}
-    lines = read_bytes(folder / SUMS).decode(errors="replace").splitlines()
+    lines = read_input(folder / SUMS).decode(errors="replace").splitlines()
     pairs = (line.partition(" ") for line in lines if line.strip())
     # A line that is none of sha256sum's names no file, and is missing as one.
     return {name.strip().removeprefix("*") or digest: digest for digest, _, name in pairs}
@@ -114,4 +82,4 @@ def check_hashes(place: Place) -> None:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+    return hashlib.sha256(read_input(path)).hexdigest()

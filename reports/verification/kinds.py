@@ -23,7 +23,6 @@ LEAST_FREEDOM: Final = 3.0  # for an interval
 LEAST_RUNS: Final = 3  # for the interval of a mean
 # The kinds with a status: on which side of what they lie.
 AGAINST: Final = {"ratio": 1.0, "share_kept": 0.8, "sooner": 1.0, "machines_ratio": 1.0, "in_turns": 1.0}
-OF_TWO: Final = ("ratio", "share_kept", "sooner", "loss_seen")  # the kinds that compare two configurations
 LEARNED: Final = 0.5  # of episodes: their success at the end
 RISE: Final = 0.9  # of a reward, which is the one to reach
 SERIES: Final = ("set", "series", "library", "workload")  # equal for the runs of one model
@@ -143,7 +142,7 @@ def _published(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
         return value, (least, most), 0
 
     value, ends, runs = number(of)
-    if over:
+    if over and value is not None:
         (base, base_ends), factor = number(over)[:2], int(over[0]["gpus"]) / int(of[0]["gpus"])
         value = factor * value / base
         ends = ends and base_ends and (factor * ends[0] / base_ends[1], factor * ends[1] / base_ends[0])
@@ -155,8 +154,8 @@ def _in_turns(column: str, of: Rows, _: Rows, every: Rows) -> Computed:
     logs: dict[tuple[str, str], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     sets = {row["set"] for row in of}
     turning = [row for row in of if row["block"] is not None]
-    for row in (*turning, *(row for row in every if row["is_copy"] and row["set"] in sets)):
-        logs[row["set"], row["configuration"]][row["is_copy"]].append(math.log(row[column]))
+    for row in (*turning, *(row for row in every if row["is_alone"] and row["set"] in sets)):
+        logs[row["set"], row["configuration"]][row["is_alone"]].append(math.log(row[column]))
     if not (pairs := [pair for pair in logs.values() if all(pair)]):
         return None, None, 0
     samples = [sample for pair in pairs for sample in pair]
@@ -199,7 +198,7 @@ def _series(
 ) -> tuple[_Fit, Rows, Sequence[str]]:
     """Fit all runs that share their series with the selected ones; with these runs, and their configurations."""
     series = {tuple(row[name] for name in SERIES) for row in (of[0], *over[:1])}
-    runs = [run for run in every if not run["is_copy"] and tuple(run[name] for name in SERIES) in series]
+    runs = [run for run in every if not run["is_alone"] and tuple(run[name] for name in SERIES) in series]
     names, blocks = (list(dict.fromkeys(run[name] for run in runs)) for name in ("configuration", "block"))
     columns = [[run["configuration"] == name for run in runs] for name in names]
     columns += [[run["block"] == block for run in runs] for block in blocks]
@@ -265,7 +264,7 @@ def _machines(column: str, of: Rows, over: Rows, every: Rows) -> tuple[_Fit, Seq
         raise ValueError("it does not compare machines that ran one training")
     runs: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in every:
-        if row["one_gpu_training"] in trainings and not (row["is_repeat"] or row["is_copy"]):
+        if row["one_gpu_training"] in trainings and not (row["is_repeat"] or row["is_alone"]):
             runs[row["gpu_model"], row["machine"]].append((math.log(row[column]), row["log_probe"]))
     y, x = np.array([np.mean(values, axis=0) for values in runs.values()]).T
     models = list(dict.fromkeys(model for model, _ in runs))

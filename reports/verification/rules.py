@@ -8,7 +8,7 @@ import json
 import math
 import re
 import subprocess
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place, counted
-from reports.verification.hashes import RUN_LOG, read_bytes
+from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place
 from reports.verification.runs import REPEAT, Array, Columns, Run
-from reports.verification.shape import LOG_LINE, parse_json
+from suite.files.input_file import read_input
+from suite.files.wording import counted
 
 CLOCK_S: Final = 1.0  # a start is stored in whole seconds
 TURN_SLACK_S: Final = 0.002  # the start of a window is stored to a millisecond; no turns overlapped until 2026-12
@@ -31,7 +31,6 @@ MIN_LENGTH: Final = 20  # iterations, to tell near copies from runs that are ali
 # runs until 2026-12.
 ALIKE: Final = 0.975
 SLOWEST: Final = 2.5  # fastest core probe of all runs of a set over that of env_check: at most 1.17 until 2026-12
-ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 FIRST: Final = "0" * 64  # what the first line of a log has in place of a hash
 _OF_A_RUN: Final = {"seed", "cpus_allowed", "cores_numa_nodes", "gpu_numa_node"}  # settings that may change
 _OF_A_CURVE: Final = (
@@ -76,9 +75,8 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 
 
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
-    """Check that runs that are published together are of one machine, and as many of each case as were asked for."""
-    numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED).values()
-    values: list[tuple[str, Any]] = [(f"rounds of cases with {ASKED!r}", number) for number in numbers]
+    """Check that runs that are published together are of one machine."""
+    values: list[tuple[str, Any]] = []
     for machine in (run.machine for run in runs):
         values.append(("the kind of GPU of its rounds", ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))))
         values.append(("the number of GPUs of its rounds", len(machine["gpus"])))
@@ -231,22 +229,21 @@ def check_overlaps(place: Place, runs: Sequence[Run]) -> None:
 
 
 def check_run_log(place: Place, runs: Sequence[Run]) -> None:
-    """Check the log of a set against its runs; sets from before there was a log have none.
+    """Check the log at ``place`` against the runs of its set; sets from before there was a log have none.
 
     A line has the hash of the one before, so whoever leaves out, exchanges or moves a run changes the last hash too.
     """
-    path, before, logged = place.path / RUN_LOG, FIRST, dict[str, Json]()
-    place = place.at(path)
-    for number, text in enumerate(read_bytes(path).splitlines(keepends=True) if path.is_file() else (), start=1):
-        own = place.within(f"line {number}")
-        if (line := parse_json(own, LOG_LINE, text)) is None:
-            return
+    before, logged = FIRST, dict[str, Json]()
+    if not place.path.is_file():
+        return
+    for number, text in enumerate(read_input(place.path).splitlines(keepends=True), start=1):
+        own, line = place.within(f"line {number}"), json.loads(text)
         own.same("the hash of the line before", line["before"], before)
         before, earlier = hashlib.sha256(text).hexdigest(), logged.get(line["run"])
         if earlier and earlier["outcome"] == "completed" and earlier["run_sha256"] != line["run_sha256"]:
             own.fault(line["run"], "run again", "not: it had completed", OR_LIST)
         logged[line["run"]] = line
-    stored = {f"{run.case_id}/r{run.number}": run for run in runs if path.is_file() and run.outcome != "skipped"}
+    stored = {f"{run.case_id}/r{run.number}": run for run in runs if run.outcome != "skipped"}
     for name in sorted({*stored, *logged}):
         if name not in logged:
             step = "Run `nox -s store` on the campaign's folder, which appends it as late; or take the run out."

@@ -34,11 +34,12 @@ COMPARABLE: Final = range(20, 101)  # iterations of runs by which machines are c
 MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
 LONGEST: Final = 1e9  # seconds, steps or iterations of an episode
 SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, and at least that of a level
+PARTS_OF_ITERATION: Final = ("collection_time_s", "learning_time_s")
 _PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 
 
 class Run:
-    """A stored run, of a file that is of the format. What is made of samples needs all: ask ``samples.has_samples``."""
+    """A stored run, of a file that is of the format. What is made of samples needs all: ask ``is_measured``."""
 
     def __init__(self, record: Json, stored: Json, folder: Path) -> None:
         self.record, self.case, self.folder = record, (case := stored["configuration"]), folder  # of its set
@@ -50,9 +51,13 @@ class Run:
         self.counts = self.outcome == "completed" and not record["profiled_ranks"]
         machine = self.machine["host_label"], self.machine["cpu_model"]
         self.host = folder, self.is_copy, machine, case["device"], case["only_learning"]  # whose core probes compare
-        self.is_measured = False  # whether it counts and has all samples
         self.isaaclab_difference: float | None = None  # of its time from that of Isaac Lab's own benchmark
         self.columns = [{name: np.array(own, float) for name, own in rank["samples"].items()} for rank in self.ranks]
+        self.is_measured = self.counts and all(
+            name in columns and not np.isnan(columns[name]).any()
+            for columns in self.columns
+            for name in ("start_s", *(PARTS_OF_ITERATION if case["workload"] == "train" else ()))
+        )
         # By the clock of the day; a run that was skipped did not begin.
         self.has_begun, self.wall_s = record["started_utc"] is not None, float(record["wall_time_s"] or 0)
         self.began_s = math.nan
@@ -251,7 +256,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
         "set": run.folder.name,
         "configuration": run.case_id.removesuffix(REPEAT).removesuffix(COPY),
         "is_repeat": run.case_id.endswith(REPEAT),
-        "is_copy": run.is_copy,
+        "is_alone": run.is_copy,
         "run": run.number,
         "block": (run.number, min(run.block)) if run.block else None,
         **{name: case[field] for name, field in _OF_CASE.items()},

@@ -8,28 +8,24 @@ from typing import Final
 import numpy as np
 
 from reports.verification.finding import OR_LIST, RUN_AGAIN, Json, Place
-from reports.verification.runs import Columns, Run
+from reports.verification.runs import PARTS_OF_ITERATION, Columns, Run
+from suite.records.telemetry import AGREEMENT, THROTTLING
+from suite.schema.rank_protocol import FIRST_ITERATIONS
 
-# What is timed inside what; parts of one whole do not overlap. Below the first line only marked iterations are timed.
+# What is timed inside what; parts of one whole do not overlap.
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "iteration_time_s": ("collection_time_s", "learning_time_s"),
+    "iteration_time_s": PARTS_OF_ITERATION,
     "collection_time_s": ("environment_step_time_s", "inference_time_s"),
     "learning_time_s": ("all_reduce_time_s",),
     "environment_step_time_s": ("simulate_time_s", "render_time_s"),
 }
-OF_MARKED: Final = re.compile(r"(environment_step|inference|simulate|render)_time_s|all_reduce_.*")
-EQUAL_ON_RANKS: Final = ("marked", "turn", "all_reduce_calls", "all_reduce_bytes")
 THEIRS: Final = {  # the libraries' own clocks -> ours; they do not count what is before the first iteration of a turn
     "total_fps": "iteration_time_s", "collection_time_s": "collection_time_s", "learning_time_s": "learning_time_s",
     "update_time_s": "learning_time_s",
 }  # fmt: skip
 MARKED_EVERY: Final = 4
 FIRST_MARKED: Final = 2
-FIRST_ITERATIONS: Final = 2  # before the first turn
 LEAST_OF_TURN: Final = 5  # iterations
-HELD_BACK: Final = frozenset(
-    {"power_cap", "hardware_slowdown", "sync_boost", "thermal_software", "thermal_hardware", "power_brake"}
-)
 # How far apart true values may be; "at most" is of all runs until 2026-12.
 SLACK: Final = 0.01  # timers of a GPU and of its host, as a share, and in seconds
 SLACK_S: Final = 0.002  # also what another training takes between two lines of code, where trainings share a GPU
@@ -41,7 +37,6 @@ WALL_SLACK_S: Final = 1.0
 MEMORY_SLACK: Final = 0.01  # the size of a GPU's memory is stored to 0.1 GB
 TOLERANCE: Final = 1e-4  # figures of the sampler are stored to six digits
 POWER_TOLERANCE: Final = 0.01  # mean power and energy over time: at most 0.005
-AGREEMENT: Final = 0.05  # a counter and an integral that are said to agree
 CLOCKS_S: Final = 60.0  # the wall clock of a node and that of the host that started the run
 READING_S: Final = 1.0  # between two readings that are stored
 READINGS: Final = (3.0, 0.05)  # their number and what time and period give, and a share of it: at most 2 and 0.01
@@ -58,29 +53,16 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _ZEROS: Final = re.compile(r"(\.0)+$")  # 1.6 and 1.6.0 are one version
 
 
-def has_samples(place: Place, run: Run) -> bool:
-    """Return whether all ranks have a sample of each iteration, without which nothing else can be checked."""
-    before, number = len(place.findings), run.case["iterations"]
-    required = ("iteration_time_s", "start_s", *(PARTS["iteration_time_s"] if run.case["workload"] == "train" else ()))
-    place.same("its ranks", [rank["rank"] for rank in run.ranks], list(range(run.processes)), RUN_AGAIN)
-    for index, columns in enumerate(run.columns):
-        own = place.within(f"rank {index}")
-        for name in dict.fromkeys((*required, *columns)):
-            column = columns.get(name, np.zeros(0))
-            if len(column) != number:
-                own.fault(f"samples.{name}", f"a list of {len(column)}", f"{number} numbers", RUN_AGAIN)
-            elif name in required and np.isnan(column).any():
-                own.fault(f"samples.{name}[{np.argmax(np.isnan(column))}]", "nan", "a number", RUN_AGAIN)
-    return len(place.findings) == before
-
-
 def check_run(place: Place, run: Run) -> None:
-    """Check a run that has all samples if it has completed."""
+    """Check that a run has all samples if it has completed, and then that they can be true."""
     if run.outcome != "completed":
         _check_incomplete(place, run)
     if run.outcome != "skipped" and not run.has_begun:
         place.fault("its start", "missing", "given", RUN_AGAIN)
-    if not run.counts:
+    if run.counts and not run.is_measured:
+        got = "missing in an iteration of a process"
+        place.fault(" or ".join(("start_s", *PARTS_OF_ITERATION)), got, "a number in each", RUN_AGAIN)
+    if not run.is_measured:
         return
     _check_completed(place, run)
     for rank, columns in zip(run.ranks, run.columns, strict=True):
@@ -119,13 +101,9 @@ def _check_completed(place: Place, run: Run) -> None:
     policies = {rank["parameters_sha256"] for rank in run.ranks if rank["parameters_sha256"]}
     if len(policies) > 1 and case["trainings_per_gpu"] == 1:
         place.fault("the ranks' parameters", f"of {len(policies)} kinds after training", "alike", RUN_AGAIN)
-    first = run.columns[0]
     for rank, columns in zip(run.ranks, run.columns, strict=True):
         own = place.within(f"rank {rank['rank']}")
-        own.same("its columns", sorted(columns), sorted(first))
-        for name in (name for name in EQUAL_ON_RANKS if name in columns and name in first):
-            if not np.array_equal(columns[name], first[name], equal_nan=True):
-                own.fault(f"samples.{name}", "another one than that of rank 0", "the same on all ranks")
+        own.same("its columns", sorted(columns), sorted(run.columns[0]))
         for check in (check for check in rank["validity"] if check["verdict"] not in _SOUND):
             got = f"a {check['verdict']} ({check['found']}) in a round called completed"
             own.fault(check["name"], got, "no failure", RUN_AGAIN)
@@ -170,10 +148,10 @@ def _check_times(place: Place, run: Run, columns: Columns) -> None:
     if "marked" in columns:  # runs of the first days have no such column: all were marked
         place.between("marked", np.nan_to_num(columns["marked"], nan=-1), marks, marks)
     for name, column in columns.items():
+        if name.endswith(("_time_s", "_calls", "_bytes")):
+            place.between(name, column, 0, math.inf)
         library, _, clock = name.rpartition(".")
         ours = THEIRS.get(clock, "") if library in {"rl_games", "rsl_rl", "torchrl"} else ""
-        if "marked" in columns and OF_MARKED.fullmatch(name) and not np.isnan(column[marks == 0]).all():
-            place.fault(f"samples.{name}", "timed in iterations that are not marked", "null in these")
         if ours in columns:
             theirs_s = run.frames // run.case["trainings_per_gpu"] / column if clock == "total_fps" else column.copy()
             theirs_s[[first for first, _ in run.pieces[1:]]] = math.nan
@@ -245,23 +223,20 @@ def _check_telemetry(place: Place, run: Run) -> None:
     seen, spans = run.telemetry, run.window_spans
     window_s, gpus = sum(end_s - start_s for start_s, end_s in spans), seen["gpus"]
     place.same("window_s", seen["window_s"], window_s, tolerance=TOLERANCE)
-    _check_number(place, "num_samples", seen["num_samples"], window_s * seen["rate_hz"])
     zero_s = seen["window_start_unix_s"] - spans[0][0] - run.began_s
     imports_s = run.ranks[0]["phases_s"]["imports_torch"]
     most_s = min(run.wall_s - spans[-1][1], imports_s + CLOCKS_S) + CLOCKS_S
     place.between("the start of rank 0's clock after that of the run", zero_s, imports_s - CLOCKS_S, most_s)
-    is_whole = len(gpus) == run.gpus and not seen["missing_nodes"]
-    if is_whole or seen["energy_j"] is not None:
-        energies = ([gpu[name] for gpu in gpus] for name in ("energy_counter_j", "energy_integrated_j"))
-        total_j = next((math.fsum(known) for known in energies if known and None not in known), None)
+    energies = ([gpu[name] for gpu in gpus] for name in ("energy_counter_j", "energy_integrated_j"))
+    total_j = next((math.fsum(known) for known in energies if known and None not in known), None)
+    if seen["energy_j"] is not None:
         place.same("energy_j", seen["energy_j"], total_j, tolerance=TOLERANCE)
     frames = run.frames * int(sum(run.columns[0]["start_s"] >= spans[0][0]))
     per_joule = frames / seen["energy_j"] if run.has_frames and seen["energy_j"] else None
     place.same("frames_per_joule", seen["frames_per_joule"], per_joule, tolerance=TOLERANCE)
-    energies_j, power_w = [gpu["energy_integrated_j"] for gpu in gpus], seen["power_w"]
-    if energies_j and None not in energies_j and (is_whole or power_w is not None):
-        expected_w = math.fsum(energies_j) / seen["window_s"]
-        place.same("power_w.mean", power_w and power_w["mean"], expected_w, tolerance=POWER_TOLERANCE)
+    powers_w = [gpu["power_w"] and gpu["power_w"]["mean"] for gpu in gpus]
+    if seen["power_w"] is not None and None not in powers_w:
+        place.same("power_w.mean", seen["power_w"]["mean"], math.fsum(powers_w), tolerance=POWER_TOLERANCE)
     for gpu in (gpu for gpu in gpus if gpu["energy_integrated_j"] is not None):
         own, integral_j, own_w = place.within(f"GPU {gpu['index']}"), gpu["energy_integrated_j"], gpu["power_w"]
         expected_w = integral_j / seen["window_s"]
@@ -274,20 +249,14 @@ def _check_telemetry(place: Place, run: Run) -> None:
         place.between("host_others_percent", seen["host_others_percent"], 0, most)
 
 
-def _check_number(place: Place, what: str, number: int, expected: float) -> None:
-    slack = READINGS[0] + READINGS[1] * expected
-    place.between(f"{what}, by its time and the sampler's period,", number, expected - slack, expected + slack)
-
-
 def _check_readings(place: Place, run: Run, node: Json) -> None:
     """Check a node's readings: as many as the iterations are long, and those in the window fit the summary of all."""
     seen, columns, start_s = run.telemetry, node["columns"], run.columns[0]["start_s"][0]
     times_s, spans = np.array(columns["time_s"], float), run.window_spans
     number = int(((times_s >= start_s) & (times_s <= run.ends_s[-1])).sum())
-    _check_number(place, "its number", number, (run.ends_s[-1] - start_s) / READING_S)
-    if wrong := [name for name, column in columns.items() if len(column) != len(times_s)]:
-        place.fault(f"columns.{wrong[0]}", f"a list of {len(columns[wrong[0]])}", f"{len(times_s)}, as of time_s")
-        return
+    expected = (run.ends_s[-1] - start_s) / READING_S
+    slack = READINGS[0] + READINGS[1] * expected
+    place.between("its number, by its time and the sampler's period,", number, expected - slack, expected + slack)
     inside = np.flatnonzero(np.any([(times_s > start_s) & (times_s < end_s) for start_s, end_s in spans], axis=0))
     gpus = {f"gpu{gpu['index']}": gpu for gpu in seen["gpus"] if gpu["node"] == node["node"]}
     parts = {**gpus, **{f"rank{rank['rank']}": rank for rank in seen["ranks"]}}
@@ -319,6 +288,6 @@ def _check_readings(place: Place, run: Run, node: Json) -> None:
             total_j = float(sum(np.trapezoid(np.interp(own_s, times_s, read_w), own_s) for own_s in points_s))
             own.same("power_w over the window", gpu["energy_integrated_j"], total_j, tolerance=INTEGRAL_TOLERANCE)
         slowdowns = columns.get(f"{name}.slowdowns") or [""] * len(times_s)
-        held_back = sorted(HELD_BACK & {word for index in inside for word in (slowdowns[index] or "").split("+")})
+        held_back = sorted(THROTTLING & {word for index in inside for word in (slowdowns[index] or "").split("+")})
         if held_back and gpu["throttled_share"] == 0:
             own.fault("throttled_share", "0", f"above it, by a reading: {', '.join(held_back)}")

@@ -1,22 +1,24 @@
 """Reads the cases of a set, and checks each file alone: format, name, plan, and its numbers against its samples."""
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any, Final
 
-from reports.verification.finding import OR_LIST, Json, Place, counted
-from reports.verification.hashes import ALONE, CASES, PAIRS, PLAN, REPEATS, case_paths
-from reports.verification.rules import ASKED
+from reports.verification.finding import OR_LIST, Json, Place
+from reports.verification.hashes import PAIRS, case_paths
 from reports.verification.runs import COPY, REPEAT, Run
-from reports.verification.samples import check_run, has_samples
-from reports.verification.shape import CASE_FILE, PAIRS_FILE, PLAN_FILE, parse_json
+from reports.verification.samples import check_run
+from suite.errors import StoreError
+from suite.files.input_file import read_input
+from suite.files.wording import counted
+from suite.records.folders import ALONE, CASES, PLAN_FILE, TWINS
+from suite.records.validation import case_of
+from suite.statistics.reduce import ROUND_STATISTIC
 
-RULE: Final = (  # each document names the rule of its numbers
-    "mean over the last four fifths of the iterations, without the marked ones where others exist, of the slowest "
-    "rank's iteration_time_s, in seconds; of several trainings on one GPU their harmonic mean"
-)
+ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 _STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
 
 type Case = Sequence[Run]  # all runs of a configuration, at least one, each number once
@@ -29,17 +31,10 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
         runs = read_case(own := place.at(path), folder)
         cases += [runs] if runs else []
         rejected += [own.where] if not runs or any(run.counts and not run.is_measured for run in runs) else []
-    if not cases and not rejected:
-        expected = f"{CASES}/<series>/<case>.json"
-        place.fault("the folder", "without a case", expected, "Name a folder that `bench` wrote.")
-    for name, shape, check in ((PAIRS, PAIRS_FILE, _check_pairs), (PLAN, PLAN_FILE, _check_plan)):
-        own = place.at(folder / name)
-        if own.path.is_file() and (content := parse_json(own, shape)) is not None:
-            check(own, content, cases)
-    ids = {runs[0].case_id for runs in cases}
-    for case_id in sorted(ids):
-        if case_id.endswith(REPEAT) and case_id.removesuffix(REPEAT) not in ids:
-            place.fault(f"the case that {case_id} repeats", "missing", "stored too")
+    for name, check in ((PAIRS, _check_pairs), (PLAN_FILE, _check_plan)):
+        with place.at(folder / name).as_far_as_possible() as own:
+            if own.path.is_file():
+                check(own, json.loads(read_input(own.path)), cases)
     ran = [runs for runs in cases if any(run.outcome != "skipped" for run in runs)]
     if silent := [runs for runs in ran if not runs[0].ended_because]:
         got = f"missing in {len(silent)} of {counted(len(cases), 'case')}"
@@ -48,25 +43,28 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
 
 
 def read_case(place: Place, folder: Path) -> Case:
-    """Return the runs of a file of a set, with everything noted that differs in it; none if it is of no format."""
+    """Return the runs of a file of a set, with everything noted that differs in it; none if no report can read it."""
     runs: Case = ()
     with place.as_far_as_possible():
-        if (document := parse_json(place, CASE_FILE)) is not None:
-            runs = [Run(record, document["labscale"], folder) for record in document["labscale"]["runs"]]
-            for run in runs:
-                of_run = place.within(f"round {run.number}")
-                run.is_measured = run.counts and has_samples(of_run, run)
-                if run.is_measured == run.counts:
-                    check_run(of_run, run)
-            _check_name(place, runs)
-            _check_numbers(place, runs, document)
+        content = read_input(place.path)
+        try:
+            case_of(content, Path(place.path.name), next_step="")
+        except StoreError as error:
+            place.fault("the file", f"refused ({error})", "as labscale writes it")
+            return runs
+        document = json.loads(content)
+        runs = [Run(record, document["labscale"], folder) for record in document["labscale"]["runs"]]
+        for run in runs:
+            check_run(place.within(f"round {run.number}"), run)
+        _check_name(place, runs)
+        _check_numbers(place, runs, document)
     return runs
 
 
 def _check_name(place: Place, runs: Case) -> None:
     """Check the file's place against the case id, the case id against the case, and that no round is left out."""
     case, case_id = runs[0].case, runs[0].case_id
-    folder = REPEATS if case_id.endswith(REPEAT) else ALONE if case_id.endswith(COPY) else CASES
+    folder = TWINS if case_id.endswith(REPEAT) else ALONE if case_id.endswith(COPY) else CASES
     own = place.at(runs[0].folder / folder / f"{case_id}.json").where
     place.same("the file's name", place.where, own, "Rename the file.")
     begin = f"{case['series']}/{case['rl_library']}-{case['stack']}{'-cpu' if case['device'] == 'cpu' else ''}"
@@ -90,7 +88,7 @@ def _check_numbers(place: Place, runs: Case, document: Json) -> None:
     times_s, (first, *_) = [run.iteration_s() for run in completed], (*completed, *runs)
     frames = first.frames if first.has_frames else None
     extra = {
-        "statistic": RULE,
+        "statistic": ROUND_STATISTIC,
         "runs": [run.number for run in completed],
         "frames_per_iteration": frames,
         "total_fps": frames and [frames / time_s for time_s in times_s],
@@ -139,6 +137,5 @@ def _check_plan(place: Place, plan: Any, cases: Sequence[Case]) -> None:
     for case_id in sorted(name for name in planned if not plan.get("missing", {}).get(name)):
         if (runs := stored.get(case_id)) is None:
             place.fault(case_id, "not stored", "stored, or under `missing` with why")
-        elif len(runs) < planned[case_id] and runs[0].ended_because in {None, ASKED}:
-            got, expected = counted(len(runs), "round"), f"{planned[case_id]}, or why there are fewer"
-            place.fault(f"rounds of {case_id}", got, expected)
+        elif runs[0].ended_because == ASKED or (len(runs) < planned[case_id] and not runs[0].ended_because):
+            place.same(f"the number of rounds of {case_id}", len(runs), planned[case_id])

@@ -13,13 +13,11 @@ import pytest
 
 from reports.data.columns import _reward_window
 from reports.display.html import paragraph
-from reports.figures.declarations import declarations
 from reports.figures.lines import over_environments, over_gpus
-from reports.figures.tables import computed, runs_of
+from reports.figures.tables import computed, declared_of, runs_of
 from reports.pages import home, tasks
 from reports.pages.rewards import curve, filled_or_added, sooner, time_to_reward, times
 from reports.sets.version import read_version
-from reports.verification.figures import _declared
 from reports.verification.runs import _reward_window as verified_window
 from suite.schema.record import CaseResult
 from tests.fixtures.results.generated_results import (
@@ -32,7 +30,6 @@ from tests.fixtures.results.generated_results import (
 )
 
 SERIES = "ant-weak/rl_games-kitless"
-OF_REWARDS = ("reward_to_reach", "to_reward", "reached", "seeds", "sooner", "differs", "product")
 
 
 def measured(size: int = 128, gpus: Sequence[int] = (1, 2, 4), **changes: Any) -> list[CaseResult]:
@@ -77,21 +74,11 @@ def figures(folder: Path, **sets: Sequence[CaseResult]) -> Mapping[str, Mapping[
     version = read_version(folder, name="v")
     rows, runs = list(computed(version).iter_rows(named=True)), runs_of(version)
     assert len({row["id"] for row in rows}) == len(rows)
-    assert declared_again([*runs.completed.iter_rows(named=True)][::-1]) == {
-        own.id: (own.kind, own.column, text(own.of), text(own.over or {}))
-        for own in declarations(runs)
-        if own.kind in (*OF_REWARDS, "ratio")
-    }
+    of_rows, of_reversed = (
+        {own["id"]: own for own in declared_of([*runs.completed.iter_rows(named=True)][::step])} for step in (1, -1)
+    )
+    assert of_reversed == of_rows  # in whatever order they were read
     return {row["id"]: row for row in rows}
-
-
-def text(selection: Mapping[str, str]) -> str:
-    return "&".join(f"{name}={value}" for name, value in selection.items())
-
-
-def declared_again(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, tuple[str, ...]]:
-    """What ``verify`` expects of rewards and pairs, whatever the order in which it has read the runs."""
-    return {name: own for name, own in _declared(runs) if own[0] in (*OF_REWARDS, "ratio")}
 
 
 def test_each_number_of_gpus_has_a_time_to_the_reward_whatever_other_sizes_ran(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import math
-import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from reports.verification import kinds
-from reports.verification.figures import COLUMNS, FILE, MEND_FIRST, PRINTED_COLUMNS
+from reports.verification.figures import COLUMNS, FILE, MEND_FIRST
 from reports.verification.first import verify
 from tests.fixtures.results.damaged_results import RUN, damage, put, sentences, write_all_hashes
 from tests.fixtures.results.forged_version import SHADOW, SMALL, write_version
@@ -27,16 +26,12 @@ PRINTED = "isaaclab/cartpole/4/frames_per_s"
 LEARNS = "h200-x2-shadow/shadow-horizontal/rsl_rl-kitless-n1024-1x2"
 LEARNED, OF_LEARNED = f"{LEARNING_SET}/{ONE}-learning/iteration_s", f"set={LEARNING_SET}&configuration={ONE}-learning"
 OTHER_TASK = "set=h200-x2-nodes&configuration=cartpole-strong/rl_games-kitless-n8192-1x2"
-LEFT_OUT = (
-    *(f"{ROW}/{name}" for name in ("frames_per_s", "power_w", "throttled_share", "slowed_core_looks", "over_gpus")),
-    f"{ROW}/share_kept_50", f"{SET}/{NAME}/time_to_reward_s", "total/machine",
-    f"{SET}/cartpole-per-gpu/rl_games/train/core_slope",
-)  # fmt: skip
+LEFT_OUT = (f"{ROW}/frames_per_s", f"{ROW}/share_kept_50", f"{LEARNS}/learned_success", "total/machine")
 RUNS: list[dict[str, Any]] = [
     {
         "set": "s", "series": "s", "library": "l", "workload": "train", "configuration": name, "run": number,
         "frames_per_iteration": frames, "gpus": gpus, "iteration_s": TIMES_S[name][number], "block": number,
-        "seed": number, "log_probe": None, "is_copy": False, "is_repeat": False, "learned_success": None,
+        "seed": number, "log_probe": None, "is_alone": False, "is_repeat": False, "learned_success": None,
     }
     for name, gpus, frames in (("a", 1, 10), ("b", 2, 20)) for number in range(4)
 ]  # fmt: skip
@@ -88,7 +83,7 @@ def test_a_ratio_of_runs_in_turns_is_the_paired_t_test_and_of_others_welchs(kind
 
 def test_turns_are_compared_with_copies_alone_by_welch_and_only_in_sets_that_have_both() -> None:
     alone = [
-        {**row, "is_copy": True, "iteration_s": 2 * time_s}
+        {**row, "is_alone": True, "iteration_s": 2 * time_s}
         for row, time_s in zip(RUNS[4:], (0.4, 0.5, 0.7, 0.9), strict=True)
     ]
     other = [{**row, "set": "t"} for row in RUNS]
@@ -306,32 +301,18 @@ def of_another(name: str, field: str, old: str, new: str) -> Change:
         (of("iteration_s", runs="10"), "iteration_s.runs is 10, expected 3"),
         (of("iteration_s", column="iteration_50_s"), "iteration_s.column is iteration_50_s, expected iteration_s"),
         (of("iteration_s", of=f"set={SET}"), f"iteration_s.of is set={SET}, expected set={SET}&configuration={NAME}"),
-        (of("iteration_s", id="best/of/all/iteration_s"), "best/of/all/iteration_s is the iteration_s of"),
+        (of("iteration_s", id="best/of/all/iteration_s"), "best/of/all/iteration_s is there, expected none"),
         (of("iteration_s", value="fast"), "iteration_s.value is fast, expected 0."),
         (of("iteration_s", low="nan"), "iteration_s.low is nan, expected 0."),
-        (of("library_difference", column="skill"), "library_difference is a median of skill, of"),
-        (of("library_difference", kind="mode"), "library_difference is a mode of library_difference, of"),
-        (of("library_difference", of="machine"), "library_difference.value is 0."),
-        *((of_another(PRINTED, field, "9", "8"), f"{PRINTED}.{field} is ") for field in ("value", "of", "low")),
-        (of_another(f"{PRINTED}_kept", "over", "26", "25"), f"{PRINTED}_kept.over is source=isaaclab&table=cartpole"),
-        (of_another(f"{ROW}/frames_per_s_of_northeastern", "over", "422", "322"), "over source=northeastern"),
-        (of("over_gpus", over=f"set={SET}&configuration={NAME}"), f"over_gpus.over is set={SET}&configuration={NAME}"),
         (lambda rows: rows[NODES].update(over=OTHER_TASK), f"{NODES}.over is {OTHER_TASK}, expected"),
+        *((of_another(PRINTED, field, "9", "8"), f"{PRINTED}.{field} is ") for field in ("value", "of", "low")),
         *((lambda rows, name=name: rows.pop(name), f"the figure {name} is missing") for name in LEFT_OUT),
         (lambda rows: rows.update(x=rows[f"{ROW}/power_w"]), "/power_w is there twice, expected there once"),
-        (lambda rows: rows.update(x={**rows[f"{ROW}/power_w"], "id": "total/new"}), "total/new is the power_w of set="),
         (
             lambda rows: rows.update(x={**rows[f"{ROW}/iteration_s"], "id": LEARNED, "of": OF_LEARNED, "value": "2.5"}),
             f"{LEARNED}.value is 2.5, expected missing",
         ),
-        (lambda rows: rows.update(x={**rows[NODES], "id": f"{NODES}_2", "over": OTHER_TASK}), "over the base of what"),
         (of_another(f"{LEARNS}/sooner", "of", "over_gpus=1", "over_gpus=2"), f"{LEARNS}/sooner.of is "),
-        (of_another(f"{LEARNS}/frames_to_reward", "over", "n512-1x1", "n1024-1x2"), "frames_to_reward.over is "),
-        (lambda rows: rows.update(x={**rows[f"{LEARNS}/sooner"], "id": f"{LEARNS}/sooner_2"}), "over the base of what"),
-        *(
-            (lambda rows, name=name: rows.pop(f"{LEARNS}/{name}"), f"the figure {LEARNS}/{name} is missing")
-            for name in ("reached", "sooner_60", "fewer_frames_60", "learned_success")
-        ),
     ],
 )  # fmt: skip
 def test_a_forgery_of_the_file_is_named(version: Path, change: Change, words: str) -> None:
@@ -347,11 +328,8 @@ def test_each_value_of_the_file_is_computed_again(version: Path) -> None:
     said = [sentence.partition(" is ")[0] for sentence in said_of(version, rows)]
     assert {f"{FILE}: {row['id']}.value" for row in changed} <= {*said}
     assert len(changed) > 250
-    # Findings come in the order of the files, in every process.
-    printed = [sentence for sentence in said if re.search(r"isaaclab/[\w-]+/1/", sentence)]
-    columns = [column for _ in range(4) for column in [*PRINTED_COLUMNS.values()][:3]]
-    assert [sentence.rpartition("/")[2] for sentence in printed] == [f"{column}.value" for column in columns]
-    assert (stated := [sentence for sentence in said if "_of_" in sentence]) == sorted(stated)
+    of_rewards = {"reward_to_reach", "to_reward", "reached", "sooner", "product"}
+    assert {row["kind"] for row in changed} >= of_rewards
 
 
 def test_runs_that_shared_their_gpu_have_what_they_learned_and_no_time(version: Path) -> None:
