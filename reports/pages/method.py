@@ -23,7 +23,9 @@ from reports.figures.compare import Row
 from reports.figures.tables import rows_by_id, runs_of, tables
 from reports.sets.planned import MATRIX, planned_cases
 from reports.sets.version import Version
+from reports.verification.finding import Place
 from reports.verification.first import read_weaknesses
+from suite.errors import ReportError
 from suite.files.wording import counted, joined
 from suite.schema.record import OVERFLOW_CHECK
 from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
@@ -174,7 +176,11 @@ def failures(version: Version) -> Html:
 def weaknesses(version: Version) -> Html:
     """Show what `nox -s verify` finds in the results and nobody can repair, with why it stands."""
     alike: dict[tuple[str, str], list[str]] = {}
-    for weakness in read_weaknesses(version.folder):
+    place = Place(version.folder)
+    listed = read_weaknesses(place)
+    if place.findings:
+        raise ReportError(str(place.findings[0]))
+    for weakness in listed:
         where = "the version" if weakness.where == "." else weakness.where
         places = alike.setdefault((weakness.what, weakness.why), [])
         places.append(f"{where}: {weakness.got.partition(', as ')[0]}")

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from reports.verification.finding import Place
+from reports.verification.finding import Place, counted
 from reports.verification.hashes import read_bytes
 from reports.verification.kinds import OF_TWO, SERIES, figure, product
 from reports.verification.runs import WORK, Row, Run, rows_of
@@ -132,11 +132,16 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
 def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
     """Return the rows of the file by id, each field as its text; what is there twice is noted."""
     rows: dict[str, Mapping[str, str]] = {}
-    lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
+    try:
+        lines = list(csv.reader(read_bytes(place.path).decode(errors="replace").splitlines()))
+    except csv.Error as error:
+        lines = [[f"no table ({error})"]]
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
-    for fields in lines[1:]:
-        if fields[0] in rows:
+    for number, fields in enumerate(lines[1:], start=2):
+        if len(fields) != len(COLUMNS):
+            place.fault(f"line {number}", counted(len(fields), "field"), f"{len(COLUMNS)}", _WRITE_AGAIN)
+        elif fields[0] in rows:
             place.fault(f"the figure {fields[0]}", "there twice", "there once", _WRITE_AGAIN)
         else:
             rows[fields[0]] = dict(zip(COLUMNS, fields, strict=True))

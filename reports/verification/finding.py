@@ -1,6 +1,5 @@
 """A finding: one place where stored results contradict themselves, with what was expected and what to do next."""
 
-import csv
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,8 +89,8 @@ class Place:
         """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
         try:
             yield self
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, csv.Error) as error:
-            got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            got = "such that it cannot be checked to its end"
             replace(self, part="").fault("the file", got, "as labscale writes it")
 
 

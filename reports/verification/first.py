@@ -13,7 +13,6 @@ No verifier can find a consistent invention: samples that nobody measured, made 
 ``tests/reports/verification/test_forgeries.py`` lists what is found, and what is not.
 """
 
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -26,11 +25,13 @@ import numpy as np
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
 from reports.verification.finding import OR_LIST, Finding, Place, counted
-from reports.verification.hashes import PLAN, check_hashes, is_version, read_bytes, read_hashes, set_folders
+from reports.verification.hashes import PLAN, check_hashes, is_version, read_hashes, set_folders
 from reports.verification.runs import Run
+from reports.verification.shape import WEAKNESSES_FILE, parse_toml
 from reports.verification.stored import read_set
 
 WEAKNESSES: Final = "weaknesses.toml"
+_WRITE_ANEW: Final = "Write the line anew as `verify` says the finding, or remove it."
 OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
 OF_A_PUBLISHED_SET: Final = (*OF_A_SET, rules.check_one_machine, rules.check_evidence)
 OF_ALL_SETS: Final = (rules.check_copies, rules.check_learned, rules.check_overlaps)
@@ -102,26 +103,25 @@ class Weakness:
     why: str
 
 
-def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
-    """Return the list of a version; () without one. Raise AttributeError, TypeError or ValueError if it is wrong."""
-    path = version / WEAKNESSES
-    entries = tomllib.loads(read_bytes(path).decode()).get("weakness", []) if path.is_file() else []
-    weaknesses = tuple(Weakness(**entry) for entry in entries)
-    if not all(text.strip() for own in weaknesses for text in astuple(own)):
-        raise ValueError("each field needs a text")
+def read_weaknesses(place: Place) -> Sequence[Weakness]:
+    """Return the list of the version at ``place``; none without one, or if it is wrong, which is noted."""
+    own = place.at(place.path / WEAKNESSES)
+    stored = parse_toml(own, WEAKNESSES_FILE) if own.path.is_file() else None
+    weaknesses = [
+        Weakness(where=entry["where"], what=entry["what"], got=entry["got"], why=entry["why"])
+        for entry in (stored or {}).get("weakness", ())
+    ]
+    if any(not text.strip() for entry in weaknesses for text in astuple(entry)):
+        own.fault("a field", "empty", "a text in each", _WRITE_ANEW)
+        return ()
     return weaknesses
 
 
 def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
     """Return the findings that the list of a version has, and note what is wrong with the list."""
-    own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
-    try:
-        listed = {(place.at(version / own.where).where, own.what, own.got) for own in read_weaknesses(version)}
-    except (AttributeError, TypeError, ValueError) as error:
-        own.fault("the file", f"not valid ({error})", "a list of weaknesses", step)
-        return ()
+    listed = {(place.at(version / own.where).where, own.what, own.got) for own in read_weaknesses(place.at(version))}
     findings = {(finding.where, finding.what, finding.got): finding for finding in place.findings}
     for key in sorted(listed - findings.keys()) if version.is_relative_to(place.root) else ():  # else a set of it alone
         what = f"the weakness of {key[0]}, {key[1]!r} {key[2]!r},"
-        own.fault(what, "not found any more", "found in these words", step)
+        place.at(version / WEAKNESSES).fault(what, "not found any more", "found in these words", _WRITE_ANEW)
     return [finding for key, finding in findings.items() if key in listed and finding.next_step == OR_LIST]

@@ -8,7 +8,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reports.verification.finding import Json
+from reports.verification.shape import unix_s
 
 type Array = npt.NDArray[np.float64]
 type Columns = Mapping[str, Array]  # a value for each iteration, NaN where nothing was measured
@@ -57,7 +57,7 @@ class Run:
         self.has_begun, self.wall_s = record["started_utc"] is not None, float(record["wall_time_s"] or 0)
         self.began_s = math.nan
         if self.has_begun:
-            self.began_s = datetime.strptime(record["started_utc"], "%Y-%m-%dT%H:%M:%S%z").timestamp()
+            self.began_s = unix_s(record["started_utc"])
         self.ended_s = self.began_s + self.wall_s
         # Its neighbours in turns and itself; empty if it ran alone.
         self.block = frozenset([self.case_id, *record["turns"]["beside"]] if record["turns"] else ())
@@ -282,7 +282,7 @@ def _reward_window(run: Run) -> int:
     """Iterations of an episode that is not cut short; at least ``SMOOTHING``."""
     work: Mapping[str, Any] = run.record["workload"] or {}
     parts: list[Any] = [work.get(name) for name in ("episode_length_s", "physics_dt_s", "decimation")]
-    if not all(type(part) in {int, float} and 0 < part <= LONGEST for part in parts):
+    if None in parts or max(parts) > LONGEST:
         return SMOOTHING
     iterations: float = parts[0] / parts[1] / parts[2] / run.case["num_steps_per_env"]
     return max(SMOOTHING, round(min(iterations, LONGEST)))

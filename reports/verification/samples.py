@@ -62,9 +62,13 @@ def has_samples(place: Place, run: Run) -> bool:
     """Return whether all ranks have a sample of each iteration, without which nothing else can be checked."""
     before, number = len(place.findings), run.case["iterations"]
     required = ("iteration_time_s", "start_s", *(PARTS["iteration_time_s"] if run.case["workload"] == "train" else ()))
-    place.same("its ranks", [rank["rank"] for rank in run.ranks], list(range(run.processes)), RUN_AGAIN)
-    for index, columns in enumerate(run.columns):
+    ranks = [rank["rank"] for rank in run.ranks]
+    if len(ranks) != run.processes or ranks != list(range(len(ranks))):
+        place.fault("its ranks", ranks, f"0 to {run.processes - 1}", RUN_AGAIN)
+    for index, (rank, columns) in enumerate(zip(run.ranks, run.columns, strict=True)):
         own = place.within(f"rank {index}")
+        if "imports_torch" not in rank["phases_s"]:
+            own.fault("phases_s.imports_torch", "missing", "there", RUN_AGAIN)
         for name in dict.fromkeys((*required, *columns)):
             column = columns.get(name, np.zeros(0))
             if len(column) != number:
@@ -190,7 +194,8 @@ def _check_turns(place: Place, run: Run, columns: Columns) -> None:
     begun = column[FIRST_ITERATIONS:]
     numbers, counts = np.unique(begun, return_counts=True)
     is_early = not np.isnan(column[:FIRST_ITERATIONS]).all()
-    if is_early or [*numbers] != [*range(1, turns["turns"] + 1)] or (np.diff(begun) < 0).any():
+    is_counted = turns["turns"] == len(numbers) and np.array_equal(numbers, np.arange(1, len(numbers) + 1))
+    if is_early or not is_counted or (np.diff(begun) < 0).any():
         expected = f"1 to {turns['turns']}, from iteration {FIRST_ITERATIONS} on"
         place.fault("the numbers of its turns", [*map(float, numbers)], expected)
         return
@@ -207,7 +212,7 @@ def _check_rank(place: Place, run: Run, rank: Json) -> None:
         place.between(name, samples.get(name, ()), 0, 1)
     work: Json = run.record["workload"] or {}
     if None not in map(work.get, ("episode_length_s", "env.sim.dt", "decimation")):
-        most = math.ceil(work["episode_length_s"] / (work["env.sim.dt"] * work["decimation"])) + 1
+        most = np.ceil(work["episode_length_s"] / (work["env.sim.dt"] * work["decimation"])) + 1
         place.between("episode_length_mean", samples.get("episode_length_mean", ()), 0, most)
     index, gpus = rank["local_rank"] // run.sharing, {gpu["name"]: gpu["memory_gb"] for gpu in machine["gpus"]}
     wanted = {

@@ -1,13 +1,16 @@
-"""The format of stored JSON: what each field that is read has to be. A wrong one is named before anything uses it.
+"""The format of stored JSON and TOML: what each field that is read has to be. A wrong one is named before it is used.
 
 A shape is a word of ``SCALARS``, a tuple of the values that a field may have, a list with the shape of its items, or
-an object with the shape of each of its fields. ``?`` after a field or a word: it may be null. A name that begins with
-``*`` is that of all other fields that end as it does. Fields without a shape are not read.
+an object with the shape of each of its fields. ``?`` after a field or a word: it may be null. ``~`` before a field: it
+may be missing. A name that begins with ``*`` is that of all other fields that end as it does. Fields without a shape
+are not read.
 """
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from types import NoneType
 from typing import Any, Final
 
@@ -17,6 +20,7 @@ from reports.verification.hashes import read_bytes
 # Word -> what is expected, of which types it is, and the least number.
 SCALARS: Final[Mapping[str, tuple[str, set[type], float]]] = {
     "text": ("a text", {str}, 0),
+    "moment": ("a date and time with its zone, as 2026-11-21T10:00:00+00:00", {str}, 0),
     "flag": ("true or false", {bool}, 0),
     "count": ("a whole number from 0 on", {int}, 0),
     "size": ("a whole number above 0", {int}, 1),
@@ -73,9 +77,11 @@ _TELEMETRY: Final = {
 }  # fmt: skip
 _RUN: Final = {
     "run": "count", "outcome": OUTCOMES, "reason?": "text", "exit_code?": "number", "machine": "count",
-    "started_utc?": "text", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
+    "started_utc?": "moment", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
     "turns?": {"beside": ["text"], "turns": "count"}, "telemetry?": _TELEMETRY,
-    "workload?": {"*": "scalar?"},
+    "workload?": {
+        **_all("length", "~episode_length_s? ~physics_dt_s? ~env.sim.dt?"), "~decimation?": "size", "*": "scalar?",
+    },
     "readings": [{"node": "count", "columns": {"time_s": ["number"], "*.slowdowns": ["text?"], "*": ["number?"]}}],
 }  # fmt: skip
 CASE_FILE: Final = {
@@ -85,8 +91,9 @@ CASE_FILE: Final = {
         "configuration": _CASE, "machines": [_MACHINE], "runs": [_RUN],
     },
 }  # fmt: skip
-PLAN_FILE: Final = {"configurations": {"*": "count"}, "*": {"*": "text?"}}  # the other one is ``missing``
+PLAN_FILE: Final = {"configurations": {"*": "count"}, "~missing": {"*": "text?"}}
 PAIRS_FILE: Final = [{"configuration_id": "text", "run": "count", **_all("length", "ours_s theirs_s library_s?")}]
+WEAKNESSES_FILE: Final = {"~weakness": [_all("text", "where what got why")]}
 LOG_LINE: Final = _all("text", "before run outcome run_sha256")
 
 
@@ -98,16 +105,32 @@ def parse_json(place: Place, shape: Any, line: bytes | None = None) -> Any:
             raise ValueError("a field is there twice")
         return fields
 
-    try:  # NaN and infinity, which are not of JSON, become texts, so no number
-        text = read_bytes(place.path) if line is None else line
-        document = json.loads(text, parse_constant=str, object_pairs_hook=without_repeats)
-    except (RecursionError, ValueError) as error:
-        place.fault("the file", f"no JSON ({error})", "JSON, as UTF-8")
-        return None
-    for wrong in _wrong(document, shape):
-        place.fault(*wrong)
-        return None
-    return document
+    def parse(text: str) -> Any:  # NaN and infinity, which are not of JSON, become texts, so no number
+        return json.loads(text, parse_constant=str, object_pairs_hook=without_repeats)
+
+    return _parse(place, shape, "JSON", parse, line)
+
+
+def parse_toml(place: Place, shape: Any) -> Any:
+    """Return what the file at ``place`` has; None if something is not of its shape, which is noted."""
+    return _parse(place, shape, "TOML", tomllib.loads)
+
+
+def _parse(place: Place, shape: Any, kind: str, parse: Callable[[str], Any], line: bytes | None = None) -> Any:
+    try:
+        document = parse((read_bytes(place.path) if line is None else line).decode())
+    except UnicodeDecodeError:
+        place.fault("the file", f"no {kind} (it is not UTF-8)", f"{kind}, as UTF-8")
+    except RecursionError:
+        place.fault("the file", f"no {kind} (it is nested too deeply)", f"{kind}, as UTF-8")
+    except ValueError as error:
+        place.fault("the file", f"no {kind} ({str(error).partition(';')[0]})", f"{kind}, as UTF-8")
+    else:
+        for wrong in _wrong(document, shape):
+            place.fault(*wrong)
+            return None
+        return document
+    return None
 
 
 def _wrong(value: Any, shape: Any, name: str = "") -> Iterator[tuple[str, Any, str]]:
@@ -127,14 +150,15 @@ def _wrong(value: Any, shape: Any, name: str = "") -> Iterator[tuple[str, Any, s
 def _wrong_fields(value: Json, shape: Json, begin: str) -> Iterator[tuple[str, Any, str]]:
     rest = {name: item for name, item in value.items() if name not in shape}
     for key, own in shape.items():
-        field = key.removesuffix("?")
+        field = key.removeprefix("~").removesuffix("?")
         if key[0] == "*":
             others = {name: rest.pop(name) for name in [*rest] if name.endswith(key[1:])}
             for other, item in others.items():
                 yield from _wrong(item, own, begin + other)
         elif field not in value:
-            yield begin + field, "missing", "there"
-        elif value[field] is not None or field == key:
+            if key[0] != "~":
+                yield begin + field, "missing", "there"
+        elif value[field] is not None or key[-1] != "?":
             yield from _wrong(value[field], own, begin + field)
 
 
@@ -145,5 +169,20 @@ def _are(values: Any, shape: Any) -> bool:
     _, types, least = SCALARS[shape.removesuffix("?")]
     if not {*map(type, values)} <= ({*types, NoneType} if shape[-1] == "?" else types):
         return False
+    if shape == "moment":
+        return all(map(_is_moment, values))
     numbers = [value for value in values if type(value) is float or type(value) is int]
     return not numbers or (least <= min(numbers) and max(numbers) <= LARGEST)
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        unix_s(text)
+    except ValueError:
+        return False
+    return True
+
+
+def unix_s(moment: str) -> float:
+    """Return the time of a date and time with its zone. Raise ValueError if it is none."""
+    return datetime.strptime(moment, "%Y-%m-%dT%H:%M:%S%z").timestamp()

@@ -51,7 +51,8 @@ def read_case(place: Place, folder: Path) -> Case:
     """Return the runs of a file of a set, with everything noted that differs in it; none if it is of no format."""
     runs: Case = ()
     with place.as_far_as_possible():
-        if (document := parse_json(place, CASE_FILE)) is not None:
+        document = parse_json(place, CASE_FILE)
+        if document is not None and _has_runs(place, document["labscale"]):
             runs = [Run(record, document["labscale"], folder) for record in document["labscale"]["runs"]]
             for run in runs:
                 of_run = place.within(f"round {run.number}")
@@ -61,6 +62,17 @@ def read_case(place: Place, folder: Path) -> Case:
             _check_name(place, runs)
             _check_numbers(place, runs, document)
     return runs
+
+
+def _has_runs(place: Place, stored: Json) -> bool:
+    """Return whether it has runs, each with a machine of its list."""
+    before, machines = len(place.findings), len(stored["machines"])
+    if not stored["runs"]:
+        place.fault("labscale.runs", "[]", "one or more")
+    for index, record in enumerate(stored["runs"]):
+        if record["machine"] >= machines:
+            place.fault(f"labscale.runs[{index}].machine", record["machine"], f"one of the {machines} in its list")
+    return len(place.findings) == before
 
 
 def _check_name(place: Place, runs: Case) -> None:

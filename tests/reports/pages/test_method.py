@@ -8,6 +8,7 @@ import pytest
 
 from reports.pages import method
 from reports.sets.version import Version, read_version
+from reports.verification.finding import Place
 from reports.verification.first import read_weaknesses
 from suite.schema.record import OVERFLOW_CHECK, CheckResult, CheckVerdict
 from tests.fixtures.results.committed_results import committed_version, newest_version
@@ -53,7 +54,7 @@ def test_failed_runs_stand_with_their_message_once_and_skipped_ones_apart(tmp_pa
 def test_every_known_weakness_stands_with_its_reason(tmp_path: Path) -> None:
     text = method.weaknesses(committed_version()).text
     assert "h200-x4: missing in 35 of 35 completed rounds" in text
-    listed = read_weaknesses(committed_version().folder)
+    listed = read_weaknesses(Place(committed_version().folder))
     assert all(weakness.why in text and weakness.what in text for weakness in listed)
     write_results(full_results()[:1], tmp_path)
     assert method.weaknesses(read_version(tmp_path, name="")).text == "None is known."

@@ -19,6 +19,7 @@ from reports.figures.tables import rows_by_id, runs_of
 from reports.sets.version import Version
 from reports.site.cells import output_of
 from reports.site.contents import page_sources
+from reports.verification.finding import Place
 from reports.verification.first import read_weaknesses
 from suite.files.paths import ROOT
 from tests.fixtures.results.committed_results import committed_version, newest_version
@@ -138,7 +139,9 @@ def quotations(version: Version) -> list[str]:
     runs = runs_of(version).every
     stored = (str(text) for name in ("reason", "cpu_model", "driver") for text in runs[name].drop_nulls().unique())
     weaknesses = (
-        text for own in read_weaknesses(version.folder) for text in (own.what, own.why, own.got.partition(", as ")[0])
+        text
+        for own in read_weaknesses(Place(version.folder))
+        for text in (own.what, own.why, own.got.partition(", as ")[0])
     )
     meanings = (column.meaning for column in RUN_COLUMNS)
     return sorted({*of_others, *stored, *weaknesses, *meanings}, key=len, reverse=True)
