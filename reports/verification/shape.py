@@ -80,7 +80,7 @@ _RUN: Final = {
     "started_utc?": "moment", "wall_time_s?": "amount", "ranks": [_RANK], "profiled_ranks": ["count"],
     "turns?": {"beside": ["text"], "turns": "count"}, "telemetry?": _TELEMETRY,
     "workload?": {
-        **_all("length", "~episode_length_s? ~physics_dt_s? ~env.sim.dt?"), "~decimation?": "size", "*": "scalar?",
+        **_all("length", "~episode_length_s? ~physics_dt_s? ~env.sim.dt? ~decimation?"), "*": "scalar?",
     },
     "readings": [{"node": "count", "columns": {"time_s": ["number"], "*.slowdowns": ["text?"], "*": ["number?"]}}],
 }  # fmt: skip
