@@ -58,12 +58,28 @@ def computed(version: Version) -> pl.DataFrame:
 
 def _stored(folder: Path) -> pl.DataFrame:
     try:
-        return pl.read_csv(io.BytesIO(read_input(folder / FILE)), schema=dict(COLUMNS))
+        table = pl.read_csv(io.BytesIO(read_input(folder / FILE)), schema=dict(COLUMNS))
+        fault = _fault_of(table)
     except pl.exceptions.PolarsError as error:
-        raise ReportError(
-            f"{folder / FILE} is no table of figures ({error}). Restore it from git, or write it anew:"
-            f" `python -m reports.figures.tables {folder}`."
-        ) from error
+        fault, *_ = str(error).splitlines()  # the others advise who calls polars
+    if fault:
+        raise ReportError(f"{folder / FILE} is no table of figures ({fault}). {_next_step(folder)}")
+    return table
+
+
+def _fault_of(table: pl.DataFrame) -> str | None:
+    empty = [name for name in ("id", "kind", "column", "value", "runs") if table[name].has_nulls()]
+    if empty:
+        return f"a row without {empty[0]}"
+    if table["id"].is_duplicated().any():
+        return "an id that two rows have"
+    if (table["low"].is_null() != table["high"].is_null()).any():
+        return "a row with one end of an interval"
+    return None
+
+
+def _next_step(folder: Path) -> str:
+    return f"Restore it from git, or write it anew: `python -m reports.figures.tables {folder}`."
 
 
 @cache
@@ -72,10 +88,19 @@ def runs_of(version: Version) -> Runs:
     return Runs(runs(version), iterations(version))
 
 
+class _Rows(dict[str, Mapping[str, Any]]):
+    folder: Path  # of the version
+
+    def __missing__(self, name: str) -> Mapping[str, Any]:
+        raise ReportError(f"{self.folder / FILE} has no figure {name}. {_next_step(self.folder)}")
+
+
 @cache
 def rows_by_id(version: Version) -> Mapping[str, Mapping[str, Any]]:
-    """Return the rows of the figures by their ids."""
-    return {row["id"]: row for row in tables(version)["figures"].iter_rows(named=True)}
+    """Return the rows of the figures by their ids. To ask for one that is not there by ``[]`` raises ReportError."""
+    rows = _Rows((row["id"], row) for row in tables(version)["figures"].iter_rows(named=True))
+    rows.folder = version.folder
+    return rows
 
 
 def declared_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, str]]:

@@ -17,6 +17,7 @@ from reports.verification.finding import Place
 from reports.verification.kinds import figure, product
 from reports.verification.runs import Row, Run, rows_of
 from suite.files.input_file import read_input
+from suite.files.wording import counted
 
 FILE: Final = "figures.csv"
 COLUMNS: Final = ("id", "kind", "column", "of", "over", "unit", "value", "low", "high", "runs", "status")
@@ -65,8 +66,10 @@ def read_figures(place: Place) -> Mapping[str, Mapping[str, str]]:
     lines = list(csv.reader(read_input(place.path).decode(errors="replace").splitlines()))
     if not lines or tuple(lines[0]) != COLUMNS:
         place.fault("the columns", ", ".join(lines[0] if lines else ()), ", ".join(COLUMNS), _WRITE_AGAIN)
-    for fields in lines[1:]:
-        if fields[0] in rows:
+    for number, fields in enumerate(lines[1:], start=2):
+        if len(fields) != len(COLUMNS):
+            place.fault(f"line {number}", counted(len(fields), "field"), f"{len(COLUMNS)}", _WRITE_AGAIN)
+        elif fields[0] in rows:
             place.fault(f"the figure {fields[0]}", "there twice", "there once", _WRITE_AGAIN)
         else:
             rows[fields[0]] = dict(zip(COLUMNS, fields, strict=True))

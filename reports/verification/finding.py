@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from suite.errors import StoreError
+
 type Json = dict[str, Any]
 
 # Samples are stored with 9 digits and every other figure is computed from those, so only rounding errors remain.
@@ -17,9 +19,6 @@ RELATIVE_TOLERANCE: Final = 1e-9
 RESTORE: Final = "Restore the file from git or from the campaign's folder; results are never edited."
 RUN_AGAIN: Final = "Leave this round out of what is published, and run it again."
 OR_LIST: Final = "If it cannot be repaired, say in weaknesses.toml of the version why it stands."
-_ABSURD: Final = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error,
-)  # fmt: skip
 _LONGEST: Final = 160  # characters of a value that is shown
 
 
@@ -89,17 +88,14 @@ class Place:
 
     @contextmanager
     def as_far_as_possible(self) -> Iterator["Place"]:
-        """Note numbers of the right kind that are so absurd that a rule cannot be computed; the other rules go on."""
+        """Note a refused file, a missing field or absurd numbers that stop a rule; the other rules go on."""
         try:
             yield self
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-            csv.Error,
-        ) as error:
-            got = f"such that it cannot be checked to its end ({type(error).__name__}: {error})"
+        except StoreError as error:
+            text = str(error).replace(f"{self.path.parent}/", "")
+            self.fault("the file", f"refused ({text})", "as labscale writes it")
+        except KeyError as error:
+            replace(self, part="").fault(f"the field {error.args[0]}", "missing", "there")
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error):
+            got = "such that it cannot be checked to its end"
             replace(self, part="").fault("the file", got, "as labscale writes it")

@@ -14,15 +14,15 @@ No verifier can find a consistent invention: samples that nobody measured, made 
 ``tests/reports/verification/test_forgeries.py`` lists what is found, and what is not.
 """
 
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
+from pydantic import StringConstraints
 
 from reports.verification import rules
 from reports.verification.figures import FILE, check_figures
@@ -30,7 +30,8 @@ from reports.verification.finding import OR_LIST, Finding, Place
 from reports.verification.hashes import check_hashes, is_version, read_hashes
 from reports.verification.runs import Run
 from reports.verification.stored import read_set
-from suite.files.input_file import read_input
+from suite.errors import MatrixError
+from suite.files.toml_file import TomlTable, Tuple, read_toml
 from suite.files.wording import counted
 from suite.records.folders import PLAN_FILE, RUN_LOG, set_folders
 
@@ -39,6 +40,8 @@ OF_A_SET: Final = (rules.check_blocks, rules.check_alike, rules.check_probes)
 OF_A_PUBLISHED_SET: Final = (*OF_A_SET, rules.check_one_machine, rules.check_evidence)
 OF_ALL_SETS: Final = (rules.check_copies, rules.check_learned, rules.check_overlaps)
 OF_ALL_PUBLISHED_SETS: Final = (*OF_ALL_SETS, rules.check_commits, rules.check_episodes)
+
+type Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,24 +100,23 @@ def _verify_group(place: Place, parent: Path, folders: Sequence[Path]) -> Counte
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weakness:
+class Weakness(TomlTable):
     """A finding with the next step ``OR_LIST``: a table ``[[weakness]]`` of ``weaknesses.toml``, in its exact words."""
 
-    where: str  # below the version
-    what: str
-    got: str
-    why: str
+    where: Text  # below the version
+    what: Text
+    got: Text
+    why: Text
+
+
+class _Weaknesses(TomlTable):
+    weakness: Tuple[Weakness] = ()
 
 
 def read_weaknesses(version: Path) -> tuple[Weakness, ...]:
-    """Return the list of a version; () without one. Raise AttributeError, TypeError or ValueError if it is wrong."""
+    """Return the list of a version; () without one. Raises MatrixError for a wrong file."""
     path = version / WEAKNESSES
-    entries = tomllib.loads(read_input(path).decode()).get("weakness", []) if path.is_file() else []
-    weaknesses = tuple(Weakness(**entry) for entry in entries)
-    if not all(text.strip() for own in weaknesses for text in astuple(own)):
-        raise ValueError("each field needs a text")
-    return weaknesses
+    return read_toml(path).validate(_Weaknesses).weakness if path.is_file() else ()
 
 
 def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
@@ -122,8 +124,8 @@ def _known_weaknesses(place: Place, version: Path) -> Sequence[Finding]:
     own, step = place.at(version / WEAKNESSES), "Write the line anew as `verify` says the finding, or remove it."
     try:
         listed = {(place.at(version / own.where).where, own.what, own.got) for own in read_weaknesses(version)}
-    except (AttributeError, TypeError, ValueError) as error:
-        own.fault("the file", f"not valid ({error})", "a list of weaknesses", step)
+    except MatrixError as error:
+        own.fault("the file", f"refused ({str(error).removeprefix(f'{own.path}: ')})", "a list of weaknesses", step)
         return ()
     findings = {(finding.where, finding.what, finding.got): finding for finding in place.findings}
     for key in sorted(listed - findings.keys()) if version.is_relative_to(place.root) else ():  # else a set of it alone

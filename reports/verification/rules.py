@@ -12,13 +12,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Json, Place
+from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Place
 from reports.verification.runs import REPEAT, Array, Columns, Run
 from suite.files.input_file import read_input
+from suite.files.json_file import read_json_lines
 from suite.files.wording import counted
 
 CLOCK_S: Final = 1.0  # a start is stored in whole seconds
@@ -40,6 +42,18 @@ _OF_A_SIZE: Final = re.compile(r"minibatch_size|optimiser_steps|env\.scene\.terr
 _OF_AN_EPISODE: Final = ("env.sim.dt", "env.decimation", "env.episode_length_s")  # settings
 _HASHED: Final = ("run", "outcome", "started_utc", "wall_time_s", "readings")  # of a run, in its line of the log
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+
+class _Line(TypedDict):
+    """What is read of a line of the log of runs."""
+
+    before: str
+    run: str
+    outcome: str
+    run_sha256: str
+
+
+_LINE: Final = TypeAdapter(_Line)
 
 
 # --- blocks ---
@@ -233,11 +247,16 @@ def check_run_log(place: Place, runs: Sequence[Run]) -> None:
 
     A line has the hash of the one before, so whoever leaves out, exchanges or moves a run changes the last hash too.
     """
-    before, logged = FIRST, dict[str, Json]()
+    before, logged = FIRST, dict[str, _Line]()
     if not place.path.is_file():
         return
-    for number, text in enumerate(read_input(place.path).splitlines(keepends=True), start=1):
-        own, line = place.within(f"line {number}"), json.loads(text)
+    lines, corrupt = read_json_lines(place.path, _LINE)
+    if corrupt:
+        place.fault("the file", corrupt, "as labscale writes it")
+        return
+    texts = read_input(place.path).splitlines(keepends=True)
+    for number, (text, line) in enumerate(zip(texts, lines, strict=True), start=1):
+        own = place.within(f"line {number}")
         own.same("the hash of the line before", line["before"], before)
         before, earlier = hashlib.sha256(text).hexdigest(), logged.get(line["run"])
         if earlier and earlier["outcome"] == "completed" and earlier["run_sha256"] != line["run_sha256"]:

@@ -54,8 +54,8 @@ class Run:
         self.isaaclab_difference: float | None = None  # of its time from that of Isaac Lab's own benchmark
         self.columns = [{name: np.array(own, float) for name, own in rank["samples"].items()} for rank in self.ranks]
         self.is_measured = self.counts and all(
-            name in columns and not np.isnan(columns[name]).any()
-            for columns in self.columns
+            "imports_torch" in rank["phases_s"] and name in columns and not np.isnan(columns[name]).any()
+            for rank, columns in zip(self.ranks, self.columns, strict=True)
             for name in ("start_s", *(PARTS_OF_ITERATION if case["workload"] == "train" else ()))
         )
         # By the clock of the day; a run that was skipped did not begin.

@@ -60,8 +60,8 @@ def check_run(place: Place, run: Run) -> None:
     if run.outcome != "skipped" and not run.has_begun:
         place.fault("its start", "missing", "given", RUN_AGAIN)
     if run.counts and not run.is_measured:
-        got = "missing in an iteration of a process"
-        place.fault(" or ".join(("start_s", *PARTS_OF_ITERATION)), got, "a number in each", RUN_AGAIN)
+        got = "missing in a process, or in an iteration of it"
+        place.fault(" or ".join(("imports_torch", "start_s", *PARTS_OF_ITERATION)), got, "a number in each", RUN_AGAIN)
     if not run.is_measured:
         return
     _check_completed(place, run)

@@ -5,16 +5,16 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import Any, Final
+from typing import Final
 
 from reports.verification.finding import OR_LIST, Json, Place
 from reports.verification.hashes import PAIRS, case_paths
 from reports.verification.runs import COPY, REPEAT, Run
 from reports.verification.samples import check_run
-from suite.errors import StoreError
+from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.files.input_file import read_input
 from suite.files.wording import counted
-from suite.records.folders import ALONE, CASES, PLAN_FILE, TWINS
+from suite.records.folders import ALONE, CASES, PLAN_FILE, TWINS, StoredPlan, read_plan
 from suite.records.validation import case_of
 from suite.statistics.reduce import ROUND_STATISTIC
 
@@ -31,10 +31,11 @@ def read_set(place: Place) -> tuple[list[Run], list[str]]:
         runs = read_case(own := place.at(path), folder)
         cases += [runs] if runs else []
         rejected += [own.where] if not runs or any(run.counts and not run.is_measured for run in runs) else []
-    for name, check in ((PAIRS, _check_pairs), (PLAN_FILE, _check_plan)):
-        with place.at(folder / name).as_far_as_possible() as own:
-            if own.path.is_file():
-                check(own, json.loads(read_input(own.path)), cases)
+    with place.at(folder / PAIRS).as_far_as_possible() as own:
+        _check_pairs(own, read_pairs(own.path), cases)
+    with place.at(folder / PLAN_FILE).as_far_as_possible() as own:
+        if (plan := read_plan(folder)) is not None:
+            _check_plan(own, plan, cases)
     ran = [runs for runs in cases if any(run.outcome != "skipped" for run in runs)]
     if silent := [runs for runs in ran if not runs[0].ended_because]:
         got = f"missing in {len(silent)} of {counted(len(cases), 'case')}"
@@ -47,11 +48,7 @@ def read_case(place: Place, folder: Path) -> Case:
     runs: Case = ()
     with place.as_far_as_possible():
         content = read_input(place.path)
-        try:
-            case_of(content, Path(place.path.name), next_step="")
-        except StoreError as error:
-            place.fault("the file", f"refused ({error})", "as labscale writes it")
-            return runs
+        case_of(content, place.path, next_step="")
         document = json.loads(content)
         runs = [Run(record, document["labscale"], folder) for record in document["labscale"]["runs"]]
         for run in runs:
@@ -115,22 +112,24 @@ def benchmark_stats(data: Sequence[float]) -> Json:
 # --- beside the cases ---
 
 
-def _check_pairs(place: Place, pairs: Any, cases: Sequence[Case]) -> None:
+def _check_pairs(place: Place, pairs: Sequence[Pair], cases: Sequence[Case]) -> None:
     """Check our side of every pair with Isaac Lab's own benchmark; its time was measured elsewhere."""
     stored = {(run.case_id, run.number): run for runs in cases for run in runs if run.is_measured}
     for index, pair in enumerate(pairs):
-        if (run := stored.get((pair["configuration_id"], pair["run"]))) is None:
-            what = f"[{index}]: round {pair['run']} of {pair['configuration_id']}"
+        if (run := stored.get((pair.case_id, pair.round))) is None:
+            what = f"[{index}]: round {pair.round} of {pair.case_id}"
             place.fault(what, "without a stored round", "a completed one")
             continue
-        run.isaaclab_difference = pair["ours_s"] / pair["theirs_s"] - 1
-        if pair.get("theirs_iterations_s") is not None:  # else of iterations that were chosen by another rule
-            place.same(f"[{index}]", pair, dict(zip(("ours_s", "library_s"), run.clocks_s(), strict=True)))
-        place.between(f"[{index}].theirs_s", pair["theirs_s"], 0, run.wall_s)
+        run.isaaclab_difference = pair.difference
+        if pair.theirs_iterations_s is not None:  # else of iterations that were chosen by another rule
+            ours_s, library_s = run.clocks_s()
+            place.same(f"[{index}].ours_s", pair.ours_s, ours_s)
+            place.same(f"[{index}].library_s", pair.library_s, library_s)
+        place.between(f"[{index}].theirs_s", pair.theirs_s, 0, run.wall_s)
 
 
-def _check_plan(place: Place, plan: Any, cases: Sequence[Case]) -> None:
-    """Check cases and rounds against ``{"configurations": {id: runs}, "missing": {id: why}}``."""
+def _check_plan(place: Place, plan: StoredPlan, cases: Sequence[Case]) -> None:
+    """Check that all cases and rounds that were planned are stored, and no other case."""
     stored, planned = {runs[0].case_id: runs for runs in cases}, plan["configurations"]
     for case_id in sorted(stored.keys() - planned):
         place.fault(case_id, "stored", "not: the plan does not have it")

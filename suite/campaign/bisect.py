@@ -44,7 +44,7 @@ from suite.options.options import Options, Releases, refuse_unused
 from suite.schema.record import CaseResult, PlannedCase
 from suite.statistics.intervals import CONFIDENCE, MIN_ROUNDS_FOR_INTERVAL, Estimate
 from suite.statistics.reduce import completed_times_s
-from suite.statistics.set_model import SetModel
+from suite.statistics.series_model import SeriesModel, run_time
 from suite.statistics.speed import Speed, speed_of
 from suite.statistics.stopping_rule import Rule
 
@@ -213,11 +213,12 @@ class Search:
         times_s = {release: completed_times_s(result.rounds) for release, result in of_release.items()}
         if few := [release for release in releases if len(times_s[release]) < MIN_ROUNDS_FOR_INTERVAL]:
             return self.pass_over({release: _failure(of_release[release]) for release in few})
-        model, changes = SetModel.of(measured.results), list[Change]()
-        for older, newer in pairwise(releases):
-            if (ratio := model.speedup(variants[newer].case, variants[older].case)) is None:
-                raise AssertionError(f"{older} and {newer} have completed runs and no ratio")
-            changes.append(Change(older=older, newer=newer, ratio=ratio))
+        model = SeriesModel([run_time(record) for result in of_release.values() for record in result.completed])
+        names = {release: result.case.case_id for release, result in of_release.items()}
+        changes = (
+            Change(older=older, newer=newer, ratio=model.ratio(names[older], names[newer]))
+            for older, newer in pairwise(releases)
+        )
         return self.steps.append(Step(times_s=times_s, changes=tuple(changes)))
 
     def pass_over(self, faults: Mapping[str, str]) -> None:

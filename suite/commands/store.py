@@ -76,8 +76,8 @@ def store_finished(root: Path) -> list[CaseResult]:
         results = cases.write_all(folder, results)
         if plan := read_plan(root):
             never = plan["configurations"].keys() - {result.case.case_id for result in folder.stored()}
-            plan["missing"] = dict.fromkeys(sorted(never), GONE)
-            replace_json(plan, root / PLAN_FILE)
+            missing = {"missing": dict.fromkeys(sorted(never), GONE)} if never else {}
+            replace_json({"configurations": plan["configurations"], **missing}, root / PLAN_FILE)
         run_log.resume(root)
         upstream.write_pairs(folder)
     return results

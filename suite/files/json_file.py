@@ -62,7 +62,7 @@ def read_json_lines[T](path: Path, shape: TypeAdapter[T]) -> tuple[list[T], str 
             events.append(shape.validate_json(line))
         except ValidationError as error:
             if number <= len(lines) and corrupt is None:
-                corrupt = f"{path.name} line {number} is not an event: {error.errors(include_url=False)[0]['msg']}"
+                corrupt = f"{path.name} line {number} is not an event: {explained(error)}"
     return events, corrupt
 
 

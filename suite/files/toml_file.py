@@ -88,7 +88,9 @@ def read_toml(path: Path) -> TomlFile:
     except RecursionError:
         raise MatrixError(f"{path}: nested too deeply; take brackets or parts of keys away and run again.") from None
     except ValueError as error:  # from tomllib, or from Python for an integer with too many digits
-        raise MatrixError(f"{path}: not valid TOML: {error}. Correct the syntax there and run again.") from None
+        raise MatrixError(
+            f"{path}: not valid TOML: {str(error).partition(';')[0]}. Correct the syntax there and run again."
+        ) from None
     return TomlFile(path=path, data=data, text=text)
 
 

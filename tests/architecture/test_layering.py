@@ -51,15 +51,17 @@ ALLOWED = {
     "reports/display/charts/": {"reports", "suite.statistics", "altair"},
     # A fault that both share would be invisible, so the verifier shares nothing with what makes the figures but how
     # files are found and read, and the list of figures: which there are, and of which runs.
-    "reports/verification/": {"reports.verification", "numpy", "suite.files", "suite.records.folders"},
+    "reports/verification/": {
+        "reports.verification", "numpy", "pydantic", "suite.files", "suite.records.folders", "suite.errors",
+    },
     "reports/verification/runs.py": {"reports.verification.finding", "numpy"},
     "reports/verification/kinds.py": {"reports.verification.runs", "numpy"},
     "reports/verification/figures.py": {"reports.verification", "reports.figures.tables", "suite.files"},
     # Nor does it say again what a file of the format is, and what words in it mean: the loader of all reports refuses
     # other files.
     "reports/verification/stored.py": {
-        "reports.verification", "suite.files", "suite.records.folders", "suite.errors", "suite.records.validation",
-        "suite.statistics.reduce.ROUND_STATISTIC",
+        "reports.verification", "suite.files", "suite.records.folders", "suite.records.validation",
+        "suite.campaign.runs.upstream", "suite.statistics.reduce.ROUND_STATISTIC",
     },
     "reports/verification/samples.py": {
         "reports.verification", "numpy", "suite.schema.rank_protocol.FIRST_ITERATIONS",

@@ -1,12 +1,13 @@
 """Figures: each follows from its declaration, compares equal work alone, and is stored as it was computed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from reports.figures.kinds import Declaration, evaluated
-from reports.figures.tables import FILE, computed, content, main, read_figures, runs_of
+from reports.figures.tables import COLUMNS, FILE, computed, content, main, read_figures, rows_by_id, runs_of
 from reports.sets.version import read_version
 from suite.errors import ReportError
 from tests.fixtures.results.committed_results import committed_version, newest_version
@@ -64,7 +65,24 @@ def test_a_spreadsheet_runs_nothing_of_a_table() -> None:
     assert b"\nAnt" in content(table, "csv")
 
 
-def test_a_file_that_is_no_table_is_named(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("id,kind\n1,2,3,4\n")
-    with pytest.raises(ReportError, match=FILE):
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (["a,mean,b,c,d,s,x,1,2,3,clear"], "value"),
+        (["a,mean,b,c,d,s,,1,2,3,clear"], "value"),
+        (["a,mean,b,c,d,s,1,1,,3,clear"], "interval"),
+        (["a,mean,b,c,d,s,1,1,2,3,clear"] * 2, "an id"),
+        (["1,2,3,4", "1,2,3,4,5,6,7,8,9,10,11,12"], ""),
+    ],
+)
+def test_a_file_that_is_no_table_is_named(tmp_path: Path, rows: Sequence[str], fault: str) -> None:
+    (tmp_path / FILE).write_text("\n".join([",".join(COLUMNS), *rows]))
+    with pytest.raises(ReportError, match=rf"{FILE} .*{fault}.*tables") as refused:
         read_figures(tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_figure_that_a_table_lacks_is_named() -> None:
+    version = newest_version()
+    with pytest.raises(ReportError, match=rf"{FILE} has no figure total/nothing"):
+        rows_by_id(version)["total/nothing"]

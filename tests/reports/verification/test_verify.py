@@ -31,7 +31,10 @@ from tests.fixtures.results.damaged_results import (
 )  # fmt: skip
 
 OPEN: Final = VERSION / "h200-open-rsl"  # has no known weakness but that it has no plan
-MISSING: Final = "round 0: start_s or collection_time_s or learning_time_s"
+MISSING: Final = (
+    "round 0: imports_torch or start_s or collection_time_s or learning_time_s",
+    "missing in a process, or in an iteration of it",
+)
 CASE: Final = "cases/cartpole-open/rsl_rl-kitless-n4096-1x1.json"
 
 
@@ -123,7 +126,7 @@ def test_samples_that_contradict_each_other_are_no_weakness(version: Path) -> No
 def test_a_list_of_weaknesses_needs_all_of_each(version: Path, text: str) -> None:
     (version / "weaknesses.toml").write_bytes(text.encode("latin-1"))
     write_hashes(version)
-    assert "not valid" in {finding.where: finding.got for finding in findings(version)}["weaknesses.toml"]
+    assert "refused" in {finding.where: finding.got for finding in findings(version)}["weaknesses.toml"]
 
 
 # --- hashes ---
@@ -219,19 +222,15 @@ def test_packages_asked_for_are_installed_whatever_zeros_end_the_version(folder:
     [
         (put("commit_info/id", "0" * 40), "commit_info.id", "0" * 40),
         (put("labscale/runs/1/run", 7), "the numbers of the rounds[1]", "2"),
-        (put(f"{RUN}/ranks/0/samples/start_s/3", None), MISSING, "missing in an iteration of a process"),
-        (put(f"{RUN}/ranks/0/samples/learning_time_s/3", None), MISSING, "missing in an iteration of a process"),
+        (put(f"{RUN}/ranks/0/phases_s", {}), *MISSING),
+        (put(f"{RUN}/ranks/0/samples/start_s/3", None), *MISSING),
+        (put(f"{RUN}/ranks/0/samples/learning_time_s/3", None), *MISSING),
+        (lambda document: document.pop("machine_info"), "the field machine_info", "missing"),
     ],
 )
 def test_what_is_missing_is_named(folder: Path, change: Damage, what: str, got: str) -> None:
     damage(folder / CASE, change)
     assert [finding.got for finding in findings(folder) if (finding.where, finding.what) == (CASE, what)] == [got]
-
-
-def test_a_file_that_cannot_be_checked_is_named(folder: Path) -> None:
-    damage(folder / CASE, put(f"{RUN}/ranks/0/phases_s", {}))
-    (got,) = (finding.got for finding in findings(folder) if (finding.where, finding.what) == (CASE, "the file"))
-    assert "KeyError: 'imports_torch'" in got
 
 
 @pytest.mark.parametrize("name", [CASE, "plan.json", "upstream.json", "runs.log"])
@@ -253,7 +252,7 @@ def test_a_file_under_another_name_is_named(folder: Path) -> None:
     [
         (put("1/ours_s", 0.05), "[1].ours_s"),
         (put("1/library_s", 0.05), "[1].library_s"),
-        (put("1/theirs_s", -1.0), "[1].theirs_s"),
+        (put("1/theirs_s", -1.0), "1.theirs_s"),
         (put("1/run", 7), "[1]: round 7 of"),
     ],
 )
@@ -261,7 +260,7 @@ def test_damage_in_a_pair_is_named(with_pairs: Path, change: Damage, what: str) 
     damage(with_pairs / "upstream.json", change)
     (finding,) = findings(with_pairs)
     assert finding.where == "upstream.json"
-    assert what in finding.what
+    assert what in str(finding)
 
 
 # --- what it prints ---

@@ -70,6 +70,10 @@ def test_cases_are_stored_with_the_rounds_that_ended_and_later_ones_are_added(tm
         OTHER.case_id: 1,
         not_here.case.case_id: 1,
     }
+    del plan["configurations"]["never"]
+    (tmp_path / PLAN_FILE).write_text(json.dumps({**plan, "missing": {"never": GONE}}), encoding="utf-8")
+    stored()
+    assert read_plan(tmp_path) == plan
 
 
 def test_of_runs_of_learning_rewards_are_printed_and_no_time(

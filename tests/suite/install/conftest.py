@@ -34,7 +34,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LABSCALE_CACHE", str(tmp_path / "cache"))
     use_wheels(monkeypatch, tmp_path)
     monkeypatch.delenv("ISAACSIM_ASSET_ROOT", raising=False)
-    monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setattr(provision, "INSTALL_DISK_GB", 0.001)
     monkeypatch.setattr(provision, "ROOT", project)
     monkeypatch.setattr(provision, "BUILD_ASSETS", ("-c", BUILD.format(runs=project / "runs")))
