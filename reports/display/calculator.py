@@ -36,7 +36,7 @@ def calculator(lines: Sequence[tuple[str, Line]], rewards: Sequence[tuple[str, L
             '<fieldset data-name="training"><legend>Training</legend></fieldset>'
             '<div class="frames"><label for="calculator-frames">Frames</label>'
             '<input id="calculator-frames" type="range" min="0" max="6" step="1" value="4"><output></output></div>'
-            '<div class="frames"><label for="calculator-price">Price of a GPU-hour (if one, costs are GPU-hours)</label>'
+            '<div class="frames"><label for="calculator-price">Price of a GPU-hour (one: cost in GPU-hours)</label>'
             '<input id="calculator-price" type="number" min="0" step="any" value="1"></div></form>'
             '<div class="scroll" tabindex="0" role="region" aria-label="Hours, cost, and seconds to a reward" hidden>'
             f'<table><thead><tr>{heads}</tr></thead><tbody></tbody></table></div><p class="fine"></p></section>'

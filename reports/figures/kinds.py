@@ -158,10 +158,11 @@ def _to_reward(declaration: Declaration, runs: Runs) -> Figure:
 
 
 def _reached(declaration: Declaration, runs: Runs) -> Figure:
-    """How many runs of ``of`` get to the reward to reach of ``over``; the column is any that they have."""
+    """How many runs of ``of`` get to the reward to reach of ``over``, if there is one; any column of theirs will do."""
     needed = _needed(declaration, declaration.of, runs)
     number = sum(amount is not None for amounts in needed.values() for amount in amounts)
-    return _figure(declaration, float(number), _number(needed))
+    has_reward = _target(_selected(declaration.over or {}, runs), runs, CONVERGED_SHARE) is not None
+    return _figure(declaration, float(number) if has_reward else None, _number(needed))
 
 
 def _seeds(declaration: Declaration, runs: Runs) -> Figure:

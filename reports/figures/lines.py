@@ -35,7 +35,7 @@ class Line:
     @property
     def learned(self) -> Sequence[Row]:
         """The configurations of which runs that are of rewards alone say when they have the reward of the base."""
-        base, *others = ((row, self.figure(row, "reached")) for row in self.rows)
+        base, *others = ((row, self.figure(row, "seeds")) for row in self.rows)
         return [row for row, own in others if own and base[1] and own["over"] == base[1]["of"]]
 
     @property

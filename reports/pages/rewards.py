@@ -41,7 +41,7 @@ AGREEMENT: Final = (
 def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
     """Yield over million frames what the figure learned_reward, or else last_reward, is if runs end there."""
     runs = runs_of(version)
-    learned = runs.learned(row) if figure(version, row, "reached") else None
+    learned = runs.learned(row) if figure(version, row, "seeds") else None
     own = runs.of(learned or row)
     by, window, reward_of = ("seed", own["reward_window"][0], fmean) if learned else ("run", SMOOTHING_WINDOW, median)
     last, by_seed = own["iterations"][0], [runs.rewards(rows).values() for rows in own.partition_by(by)]
@@ -57,7 +57,7 @@ def curve(version: Version, row: Row, label: str) -> Iterator[Point]:
 
 def learned_at(line: Line, *rows: Row) -> set[str]:
     """The machines on which it was measured what these configurations learn; none if their own runs say that."""
-    runs, own_rows = runs_of(line.version), [row for row in rows if line.figure(row, "reached")]
+    runs, own_rows = runs_of(line.version), [row for row in rows if line.figure(row, "seeds")]
     sets = {name for row in own_rows if (learned := runs.learned(row)) for name in runs.of(learned)["set"].unique()}
     return {plain_name(own.campaign.largest_place) for own in line.version.sets if own.name in sets}
 
@@ -100,11 +100,11 @@ def sooner(line: Line) -> Mapping[int, tuple[Figure | None, str]]:
     for row in line.rows[1:]:
         gpus, rest = (row["gpus"], 0) if is_over_gpus else divmod(row["environments"], base["environments"])
         own = sooner_on(line, row)
-        if not rest and (own or (row in line.learned and _is_missed(line, line.figure(row, "reached")))):
+        if not rest and (own or (row in line.learned and _is_missed(line.figure(row, "reached")))):
             known[gpus] = own, ""
     for gpus in map(processes_of, runs_of(line.version).learned_on_more(line.rows[-1]) if is_over_gpus else ()):
         own = line.figure(base, f"{gpus}/sooner_predicted")
-        if own or _is_missed(line, line.figure(base, f"{gpus}/reached")):
+        if own or _is_missed(line.figure(base, f"{gpus}/reached")):
             known[gpus] = own, PREDICTED
     return known
 
@@ -120,16 +120,16 @@ def agreement(line: Line) -> str:
     return f"{line.label}: {joined(apart)}" if apart else ""
 
 
-def _is_missed(line: Line, reached: Figure | None) -> bool:
+def _is_missed(reached: Figure | None) -> bool:
     """Whether a run ended before it had the reward, which there is."""
-    return bool(reached and reached["value"] < reached["runs"] and line.figure(line.base, "reward_mean_to_reach"))
+    return bool(reached and reached["value"] < reached["runs"])
 
 
 def filled_or_added(filled: Line, added: Line) -> str:
     """Say whether one GPU with the environments of several brings the reward sooner; empty if they are no rivals."""
     one, several = sooner(filled), sooner(added)
     both = [(*own, *several[gpus], gpus) for gpus, own in one.items() if gpus in several]
-    bases = {(own.base["gpu_model"], (own.figure(own.base, "reached") or {}).get("over")) for own in (filled, added)}
+    bases = {(own.base["gpu_model"], (own.figure(own.base, "seeds") or {}).get("over")) for own in (filled, added)}
     if len(bases) > 1 or added.base["scaling"] != "weak" or not both:
         return ""
     # The most GPUs of which both are known, and measured.
@@ -184,8 +184,8 @@ def _answer(filled: Figure | None, added: Figure | None) -> str:
 
 def sooner_on(line: Line, row: Row) -> Figure | None:
     """How many times as soon it has the reward of its line, as sure as all marks together are."""
-    own, is_learned = line.figure(row, "sooner"), line.figure(line.base, "reached") is not None
-    if own is None or (is_learned and line.figure(row, "reached") is None):  # by its own runs: that is another reward
+    own, is_learned = line.figure(row, "sooner"), line.figure(line.base, "seeds") is not None
+    if own is None or (is_learned and line.figure(row, "seeds") is None):  # by its own runs: that is another reward
         return None
     return {**own, "status": by_marks(partial(line.figure, row))}
 

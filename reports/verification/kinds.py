@@ -294,8 +294,9 @@ def _to_reward(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
 
 
 def _reached(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:
-    """How many runs of ``of`` get to the reward that ``over`` sets."""
-    return float(sum(amount < math.inf for amount in _needed(column, of, over))), None, len(of)
+    """How many runs of ``of`` get to the reward that ``over`` sets; None if it sets none."""
+    number = float(sum(amount < math.inf for amount in _needed(column, of, over)))
+    return None if _target(over, "reward_mean", RISE) is None else number, None, len(of)
 
 
 def _seeds(column: str, of: Rows, over: Rows, *_: Rows) -> Computed:

@@ -113,7 +113,7 @@ def test_how_much_sooner_is_clear_if_all_marks_agree(
 def test_a_task_says_how_much_sooner_its_reward_comes_with_an_interval(
     own: tuple[float, ...], words: str | None
 ) -> None:
-    known = {"reward_mean_to_reach": {1: (9.0,)}, "time_to_reward_s": {1: (5.0,)}, "seeds": {1: (3.0,)}}
+    known = {"reward_mean_to_reach": {1: (9.0,)}, "time_to_reward_s": {1: (5.0,)}, "seeds": {1: (3.0,), 2: (3.0,)}}
     line = line_of(**known, **{f"sooner{end}": {2: own} for end in MARKS})
     text = paragraph(time_to_reward(line)).text
     assert text.count("times as soon on 2 GPUs") == (words is not None)
