@@ -8,7 +8,7 @@ import json
 import math
 import re
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from reports.verification.finding import OR_LIST, RESTORE, RUN_AGAIN, Place
-from reports.verification.runs import REPEAT, Array, Columns, Run
+from reports.verification.runs import ASKED, REPEAT, Array, Columns, Run
 from suite.files.input_file import read_input
 from suite.files.json_file import read_json_lines
 from suite.files.wording import counted
@@ -89,8 +89,12 @@ def check_alike(place: Place, runs: Sequence[Run]) -> None:
 
 
 def check_one_machine(place: Place, runs: Sequence[Run]) -> None:
-    """Check that runs that are published together are of one machine."""
-    values: list[tuple[str, Any]] = []
+    """Check that runs that are published together are of one machine, and as many of each case as were asked for.
+
+    The plan alone does not say so: whoever leaves out a slow round of a case changes its number there too.
+    """
+    numbers = Counter(run.case_id for run in runs if run.ended_because == ASKED).values()
+    values: list[tuple[str, Any]] = [(f"rounds of cases with {ASKED!r}", number) for number in numbers]
     for machine in (run.machine for run in runs):
         values.append(("the kind of GPU of its rounds", ", ".join(sorted({gpu["name"] for gpu in machine["gpus"]}))))
         values.append(("the number of GPUs of its rounds", len(machine["gpus"])))

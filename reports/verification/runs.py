@@ -35,6 +35,7 @@ MOST_OTHERS_PERCENT: Final = 5  # of CPU time by other processes, in such a run
 LONGEST: Final = 1e9  # seconds, steps or iterations of an episode
 SMOOTHING: Final = 5  # iterations that the reward at the end is the median of, and at least that of a level
 PARTS_OF_ITERATION: Final = ("collection_time_s", "learning_time_s")
+ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 _PROBE: Final = re.compile(r"([1-9]\d*) µs at best")
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from reports.verification.finding import OR_LIST, Json, Place
 from reports.verification.hashes import PAIRS, case_paths
-from reports.verification.runs import COPY, REPEAT, Run
+from reports.verification.runs import ASKED, COPY, REPEAT, Run
 from reports.verification.samples import check_run
 from suite.campaign.runs.upstream import Pair, read_pairs
 from suite.files.input_file import read_input
@@ -18,7 +18,6 @@ from suite.records.folders import ALONE, CASES, PLAN_FILE, TWINS, StoredPlan, re
 from suite.records.validation import case_of
 from suite.statistics.reduce import ROUND_STATISTIC
 
-ASKED: Final = "as many rounds as were asked for"  # why no further one ran
 _STORE_ANEW: Final = "Store the case anew from the records of its rounds, with `nox -s bench` in its folder."
 
 type Case = Sequence[Run]  # all runs of a configuration, at least one, each number once
