@@ -43,11 +43,16 @@ def check_figures(place: Place, runs: Sequence[Run], rejected: Sequence[str]) ->
     for declared in sorted(declared_of(every), key=lambda declared: declared["kind"] == "product"):
         name, kind, of, over = (declared[field] for field in ("id", "kind", "of", "over"))
         of_set = by_set.get(of.partition("&")[0], every)
-        computed = known[name] = (
-            product(of, known, has_unit=bool(declared["unit"]))
-            if kind == "product"
-            else figure(kind, declared["column"], select(of), select(over) if over else (), of_set)
-        )
+        try:
+            computed = known[name] = (
+                product(of, known, has_unit=bool(declared["unit"]))
+                if kind == "product"
+                else figure(kind, declared["column"], select(of), select(over) if over else (), of_set)
+            )
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            known[name] = {}
+            place.fault(f"the figure {name}", f"a {kind} of {declared['column']}", "what can be computed")
+            continue
         if name in stored:
             for field, value in {**declared, **computed}.items():
                 if not _is_equal(text := stored[name][field], value):

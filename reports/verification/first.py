@@ -1,8 +1,7 @@
 """Read this first: what is verified, in which order.
 
-How a figure follows from samples is in ``runs`` and ``kinds``, which share no code with the report: they import numpy
-and the standard library. Only which figures there are is read from the report's own declarations. All else asks whether
-these samples can be true:
+How a figure follows from samples is in ``runs`` and ``kinds``, which share no code with the report. How files are read,
+and which figures there are, is shared. All else asks whether these samples can be true:
 
 1. ``stored``: can a report read each file, has it the numbers of its samples, and is all there as planned?
 2. ``samples``: do the samples of a rank fit each other, its case, its machine, and what the sampler saw?

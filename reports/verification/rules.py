@@ -255,10 +255,10 @@ def check_run_log(place: Place, runs: Sequence[Run]) -> None:
     if not place.path.is_file():
         return
     lines, corrupt = read_json_lines(place.path, _LINE)
-    if corrupt:
-        place.fault("the file", corrupt, "as labscale writes it")
-        return
     texts = read_input(place.path).splitlines(keepends=True)
+    if corrupt or len(lines) < len(texts):  # else the last line is cut off
+        place.fault("the file", corrupt or f"cut off in line {len(texts)}", "as labscale writes it")
+        return
     for number, (text, line) in enumerate(zip(texts, lines, strict=True), start=1):
         own = place.within(f"line {number}")
         own.same("the hash of the line before", line["before"], before)

@@ -357,6 +357,16 @@ def test_a_table_that_is_none_is_named(version: Path, old: str, new: str, words:
     assert any(words in sentence for sentence in sentences(version))
 
 
+def test_a_figure_that_cannot_be_computed_is_named_and_the_others_are_compared(
+    version: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kinds, "KINDS", {name: kind for name, kind in kinds.KINDS.items() if name != "mean"})
+    named = {finding.what for finding in verify(version).findings}
+    kinds_of = {f"the figure {name}": row["kind"] for name, row in table(version).items()}
+    assert {kinds_of[name] for name in named & kinds_of.keys()} == {"mean", "product"}
+    assert [name for name in kinds_of if kinds_of[name] == "mean" and name not in named] == []
+
+
 def test_while_records_are_rejected_figures_are_not_compared(version: Path) -> None:
     for name in (SHADOW, SMALL):
         damage(version / name, put(f"{RUN}/started_utc", "once"))

@@ -75,6 +75,12 @@ def test_lines_that_are_dropped_moved_or_edited_break_the_chain(folder: Path) ->
     assert in_log(folder) == ["the file"]
 
 
+def test_a_log_whose_last_line_is_cut_off_is_named(folder: Path) -> None:
+    (folder / RUN_LOG).write_bytes((folder / RUN_LOG).read_bytes()[:-9])
+    (cut_off,) = (finding.got for finding in findings(folder) if finding.where == RUN_LOG)
+    assert cut_off == "cut off in line 6"
+
+
 @pytest.mark.parametrize(("outcome", "faults"), [("crashed", 0), ("completed", 1)])
 def test_a_run_is_repeated_only_if_it_did_not_complete(folder: Path, outcome: str, faults: int) -> None:
     *texts, last = (folder / RUN_LOG).read_bytes().splitlines(keepends=True)
