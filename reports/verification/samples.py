@@ -229,14 +229,15 @@ def _check_telemetry(place: Place, run: Run) -> None:
     place.between("the start of rank 0's clock after that of the run", zero_s, imports_s - CLOCKS_S, most_s)
     energies = ([gpu[name] for gpu in gpus] for name in ("energy_counter_j", "energy_integrated_j"))
     total_j = next((math.fsum(known) for known in energies if known and None not in known), None)
-    if seen["energy_j"] is not None:
+    is_whole = len(gpus) == run.gpus and not seen["missing_nodes"]
+    if is_whole or seen["energy_j"] is not None:
         place.same("energy_j", seen["energy_j"], total_j, tolerance=TOLERANCE)
     frames = run.frames * int(sum(run.columns[0]["start_s"] >= spans[0][0]))
     per_joule = frames / seen["energy_j"] if run.has_frames and seen["energy_j"] else None
     place.same("frames_per_joule", seen["frames_per_joule"], per_joule, tolerance=TOLERANCE)
-    powers_w = [gpu["power_w"] and gpu["power_w"]["mean"] for gpu in gpus]
-    if seen["power_w"] is not None and None not in powers_w:
-        place.same("power_w.mean", seen["power_w"]["mean"], math.fsum(powers_w), tolerance=POWER_TOLERANCE)
+    powers_w, power_w = [gpu["power_w"] and gpu["power_w"]["mean"] for gpu in gpus], seen["power_w"]
+    if powers_w and None not in powers_w and (is_whole or power_w is not None):
+        place.same("power_w.mean", power_w and power_w["mean"], math.fsum(powers_w), tolerance=POWER_TOLERANCE)
     for gpu in (gpu for gpu in gpus if gpu["energy_integrated_j"] is not None):
         own, integral_j, own_w = place.within(f"GPU {gpu['index']}"), gpu["energy_integrated_j"], gpu["power_w"]
         expected_w = integral_j / seen["window_s"]
