@@ -19,6 +19,7 @@ from reports.submit.placing import NAME, THIS_MONTH, VERSION, Target, built, put
 from reports.submit.privacy import Published, published, refuse_private
 from reports.submit.source import Source, read_source
 from reports.verification.command import verify_folder
+from reports.verification.finding import OR_LIST
 from suite.errors import ResultsDiffer, StoreError, UsageError
 from suite.files.paths import ROOT
 from suite.files.wording import counted
@@ -48,7 +49,7 @@ def _submit(options: argparse.Namespace) -> int:
         warnings = pull_request.warnings(source)
         for warning in warnings:
             print(f"Warning: {warning}")
-        _require_verified(source.folder)
+        _require_verified(source.folder, but_for=OR_LIST)  # the version may list it
         public = published(source.files)
         refuse_private(source.folder, public.content)
     text = pull_request.text(source, target, warnings)
@@ -72,14 +73,15 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _require_verified(folder: Path) -> None:
-    """Raise ResultsDiffer, with every finding."""
-    findings = verify_folder(folder).findings
+def _require_verified(folder: Path, *, but_for: str | None = None) -> None:
+    """Raise ResultsDiffer, with every finding but those with the next step ``but_for``."""
+    findings = [finding for finding in verify_folder(folder).findings if finding.next_step != but_for]
     if findings:
         listed = "\n".join(map(str, findings))
         raise ResultsDiffer(
             f"{listed}\n{folder.name} is not what its samples say, so nothing was submitted. If the runs are as they"
-            " were measured and a finding cannot be repaired, open an issue *A new result* and attach the folder."
+            " were measured and a finding can neither be repaired nor listed, open an issue *A new result* and attach"
+            " the folder."
         )
 
 

@@ -1,6 +1,7 @@
 """The command ``submit``, from the folder of a campaign to a version that ``verify`` accepts."""
 
 import json
+import re
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -126,6 +127,26 @@ def test_what_a_lost_machine_never_ended_is_named_in_the_plan_and_the_rest_is_fi
         (campaign / "plan.json").write_text(json.dumps({**plan, "missing": missing}))
         assert session("submit", [str(campaign), "--version", "2026.12", "--into", str(into)]) == code
     assert verify(into).findings == ()
+
+
+def test_a_finding_that_cannot_be_repaired_is_submitted_once_the_version_lists_it(
+    tmp_path: Path, into: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = "cartpole-turns/rl_games-kitless-n4096-1x1"
+    source = write_campaign(tmp_path / "turns", "h200-turns")
+    (source / "cases" / f"{lost}.json").unlink()
+    plan = json.loads((source / "plan.json").read_text())
+    (source / "plan.json").write_text(json.dumps({**plan, "missing": {lost: GONE}}))
+    version = into / "2026.12"
+    version.mkdir()
+    output = refused(source, into, ResultsDiffer, capsys, "--name", "turns", "--version", "2026.12")
+    got = re.search(r"turns: neighbours in turns is (missing: .+), expected stored too", output)
+    assert got
+    weakness = {"where": "turns", "what": "neighbours in turns", "got": got[1], "why": "The machine was taken away."}
+    lines = [f"{name} = {json.dumps(text)}" for name, text in weakness.items()]
+    (version / "weaknesses.toml").write_text("\n".join(["[[weakness]]", *lines]))
+    assert session("submit", [str(source), "--into", str(into), "--name", "turns", "--version", "2026.12"]) == 0
+    assert (verify(into).findings, len(verify(into).known_weaknesses)) == ((), 1)
 
 
 def test_a_new_version_stands_beside_the_one_that_readme_shows(campaign: Path, with_version: Path) -> None:
