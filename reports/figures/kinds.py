@@ -16,7 +16,7 @@ import polars as pl
 from reports.data.rewards import CONVERGED_SHARE, LEARNED_SUCCESS, Levels, converged_reward
 from reports.figures.compare import Row, Runs
 from suite.schema.record import ALONE_SUFFIX
-from suite.statistics.intervals import Estimate, mean_of, product_of_means
+from suite.statistics.intervals import Estimate, mean_of, product_of, product_of_means
 from suite.statistics.machine_model import MachineModel, MachineRuns
 from suite.statistics.speed import SCALES_EFFICIENCY
 
@@ -60,26 +60,17 @@ def evaluated(declarations: Iterable[Declaration], runs: Runs) -> Iterator[Figur
 
 
 def _product(declaration: Declaration, figures: Mapping[str, Figure]) -> Figure:
-    """The product of figures, each to the power that ``of`` has for its id; with an interval if all of them have one.
-
-    The figures are taken as independent. Their distances to the ends of their intervals, as logarithms, are added as
-    squares (MOVER: Zou and Donner, 2008, https://doi.org/10.1002/sim.3095).
-    """
-    factors = [(figures[name], float(power)) for name, power in declaration.of.items()]
-    number = sum(factor.runs for factor, _ in factors)
-    logs = [power * math.log(factor.value) for factor, power in factors if factor.value is not None]
-    if len(logs) < len(factors):
-        return _figure(declaration, None, number)
-    ends = [
-        sorted((power * math.log(factor.low), power * math.log(factor.high)))
-        for factor, power in factors
-        if factor.low is not None and factor.high is not None
+    """The product of figures, each to the power that ``of`` has for its id."""
+    parts = [figures[name] for name in declaration.of]
+    number = sum(part.runs for part in parts)
+    factors = [
+        Estimate(value=part.value, interval=None if part.low is None or part.high is None else (part.low, part.high))
+        for part in parts
+        if part.value is not None
     ]
-    interval = None
-    if len(ends) == len(factors):
-        below, above = (math.hypot(*(own[end] - log for own, log in zip(ends, logs, strict=True))) for end in (0, 1))
-        interval = math.exp(sum(logs) - below), math.exp(sum(logs) + above)
-    value = Estimate(value=math.exp(sum(logs)), interval=interval)
+    if len(factors) < len(parts):
+        return _figure(declaration, None, number)
+    value = product_of(factors, [float(power) for power in declaration.of.values()])
     return _figure(declaration, value, number, None if declaration.unit else _status(value))
 
 

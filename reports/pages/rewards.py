@@ -19,7 +19,7 @@ from reports.sets.machines import plain_name
 from reports.sets.version import Version
 from suite.files.wording import counted, joined
 from suite.records.rewards import SMOOTHING_WINDOW
-from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL
+from suite.statistics.intervals import MIN_ROUNDS_FOR_INTERVAL, product_of
 
 MAX_POINTS: Final = 60  # of a curve; as many as a phone shows
 DEPENDS: Final = "depends on the mark: "
@@ -175,11 +175,13 @@ def _at_the_end(filled: Line, added: Line, gpus: int) -> str:
 
 
 def _answer(filled: Figure | None, added: Figure | None) -> str:
-    """What is clear only where the intervals do not overlap."""
-    one, several = (estimate(own).interval if own else None for own in (filled, added))
-    if one and several and (one[0] > several[1] or one[1] < several[0]):
-        return "sooner" if one[0] > several[1] else "later"
-    return "within noise" if one and several else "open"
+    """By the interval of ``filled`` over ``added``, which have the same base and are taken as independent."""
+    if filled is None or added is None:
+        return "open"
+    low_high = product_of([estimate(filled), estimate(added)], [1, -1]).interval
+    if low_high is None:
+        return "open"
+    return "sooner" if low_high[0] > 1 else "later" if low_high[1] < 1 else "within noise"
 
 
 def sooner_on(line: Line, row: Row) -> Figure | None:

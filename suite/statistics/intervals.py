@@ -65,6 +65,25 @@ def ratio_of(over: Collection[float], under: Collection[float]) -> Estimate:
     return product_of_means([over, under], [1, -1])
 
 
+def product_of(factors: Sequence[Estimate], powers: Sequence[float]) -> Estimate:
+    """The product of independent estimates above 0, each to its power; with an interval if all of them have one.
+
+    Their distances to the ends of their intervals, as logarithms, are added as squares (MOVER: Zou and Donner, 2008,
+    https://doi.org/10.1002/sim.3095).
+    """
+    logs = [factor.mapped(math.log) for factor in factors]
+    centre = math.fsum(power * log.value for power, log in zip(powers, logs, strict=True))
+    distances = [
+        sorted(power * (end - log.value) for end in log.interval)
+        for power, log in zip(powers, logs, strict=True)
+        if log.interval
+    ]
+    if len(distances) < len(factors):
+        return Estimate(value=math.exp(centre), interval=None)
+    below, above = (math.hypot(*ends) for ends in zip(*distances, strict=True))
+    return Estimate(value=math.exp(centre), interval=(math.exp(centre - below), math.exp(centre + above)))
+
+
 def mean_of(values: Collection[float]) -> Estimate:
     """The geometric mean of values above 0, one of each run."""
     return product_of_means([values], [1])
