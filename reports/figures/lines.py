@@ -124,7 +124,10 @@ class _Alike:
 
 def _best(version: Version, task: str, varied: str, alike: _Alike) -> list[Line]:
     def order(line: Line) -> tuple[object, ...]:
-        return *(by_reward(line) if alike.of_rewards else ()), line.rows[-1][varied], len(line.rows), line.newest
+        last = line.figure(line.rows[-1], "frames_per_s")
+        has_interval = bool(last and last["low"])
+        of_rewards = by_reward(line) if alike.of_rewards else ()
+        return *of_rewards, line.rows[-1][varied], len(line.rows), has_interval, line.newest
 
     best: dict[tuple[object, ...], Line] = {}
     for key, line in (keyed for own in (version, *version.older) for keyed in _lines(own, task, varied, alike)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from reports.data.words import configuration_name
+from reports.data.words import configuration_name, environments_text
 from reports.display.calculator import calculator
 from reports.display.charts import forest
 from reports.display.charts.drawing import Texts
@@ -26,7 +26,7 @@ from reports.display.html import (
 )
 from reports.display.page import read_text
 from reports.figures.declarations import MARKS
-from reports.figures.lines import Figure, Line, by_reward, estimate, over_gpus, tasks
+from reports.figures.lines import Figure, Line, by_reward, estimate, over_environments, over_gpus, tasks
 from reports.figures.tables import rows_by_id
 from reports.pages import method, one_gpu, releases
 from reports.pages.rewards import seeds, sooner_on, times
@@ -169,11 +169,21 @@ def _rewards(version: Version) -> list[str]:
     own = line.figure(line.rows[-1], "sooner") if sooner_on(line, line.rows[-1]) else None
     sure = f"{own['status']}, " if own else ""
     others = [
-        f"; the reward comes {measured(own)} times as soon on {other.rows[-1]['gpus']} GPUs ({name}, {other.label})"
+        f"{measured(own)} times as soon on {other.rows[-1]['gpus']} GPUs ({name}, {other.label})"
         for name, other in known
         if other is not line and (own := sooner_on(other, other.rows[-1])) and own["status"] == "clear"
     ]
-    shown = f"{times(line)} ({task}, {line.label}){''.join(others)}"
+    for name in tasks(version):
+        filled = [
+            (full.rows[-1]["environments"], measured(own), full.label)
+            for full in over_environments(version, name, of_rewards=True)
+            if (own := sooner_on(full, full.rows[-1])) and own["low"] is not None
+        ]
+        if filled:
+            most, as_soon, label = max(filled)
+            others.append(f"{as_soon} times as soon with {environments_text(most)} on one GPU ({name}, {label})")
+    comes = f"; the reward comes {joined(others)}" if others else ""
+    shown = f"{times(line)} ({task}, {line.label}){comes}"
     return [f"with {line.base['library']}, {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
 
 
@@ -214,7 +224,7 @@ def main(version: Version) -> Html:
     ]
     texts = Texts(
         title="Share of the ideal speed that several GPUs keep",
-        note="1 is ideal. Each on the most GPUs; of several machines the newest.",
+        note="1 is ideal. Each on the most GPUs; of several machines the newest with an interval.",
         source=source_line(version.name, (line.where for _, line, _ in kept)),
         x="Share of ideal",
     )

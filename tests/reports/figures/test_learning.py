@@ -406,6 +406,8 @@ def test_filling_a_gpu_is_said_to_be_sooner_than_adding_gpus_only_where_their_ra
     assert len(ratios) == shown
     seeds = min(len(filled_paces), len(paces))
     assert f"{seeds} seed{': too few to say' if seeds < 3 else 's)'}" in sentence.text
+    as_soon = rows.get(f"gpus/{full.case.case_id}/sooner", {"low": None})
+    assert ("512 environments on one GPU" in home.table(version).text) == (as_soon["low"] is not None)
     page = tasks.charts(version, "Ant")
     assert sentence.text in page.text
     assert ("environments of 4" in page.markup) == any("ant-envs" in name for name in ratios)  # in the table

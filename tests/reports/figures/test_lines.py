@@ -1,7 +1,14 @@
-"""Curves of a task: the most GPUs, and of several the newest, whichever version has them."""
+"""Curves of a task: the most GPUs, of several one with intervals, and then the newest, whichever version has them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from reports.figures.lines import figure, over_environments, over_gpus, rows_of, tasks
+from reports.sets.version import read_version
 from tests.fixtures.results.committed_results import newest_version
+from tests.fixtures.results.generated_results import make_case, make_result, on_gpus, write_results
 
 
 def test_a_curve_that_only_an_older_version_has_is_not_lost() -> None:
@@ -29,3 +36,21 @@ def test_runs_that_are_to_start_are_no_figures_of_a_task() -> None:
     rows = [row for task in tasks(newest) for row in rows_of(newest, task)]
     assert not {row["set"] for row in rows if "start-up" in row["set"]}
     assert all(figure(newest, row, "frames_per_s") for row in rows)
+
+
+@pytest.mark.parametrize(("runs_of_newer", "shown"), [(1, "older"), (3, "newer")])
+def test_a_newer_curve_without_intervals_hides_none_that_has_some(
+    tmp_path: Path, runs_of_newer: int, shown: str
+) -> None:
+    for name, number, hour in (("older", 3, 10), ("newer", runs_of_newer, 11)):
+        cases = [make_case(world_size=gpus, num_envs_global=128 * gpus, scaling="weak") for gpus in (1, 2)]
+        results = on_gpus([make_result(case, *(1.0, 1.1, 0.9)[:number]) for case in cases])
+        started = [
+            replace(
+                result, rounds=tuple(replace(run, started_utc=f"2026-11-21T{hour}:00:00Z") for run in result.rounds)
+            )
+            for result in results
+        ]
+        write_results(started, tmp_path / name)
+    (line,) = over_gpus(read_version(tmp_path, name="v"), "Cartpole")
+    assert line.base["set"] == shown
