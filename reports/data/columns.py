@@ -116,7 +116,7 @@ def _block(record: RunRecord) -> str | None:
 
 
 def _one_gpu_training(run: Run) -> str | None:
-    """What machines are compared by: such as ``Isaac-Ant-rl_games-kitless-n1024``."""
+    """What machines are compared by: such as ``Isaac-Ant-rl_games-kitless-n1024-steps4``."""
     record, case = run.record, run.record.case
     others_percent = record.telemetry.host_others_percent if record.telemetry else None
     is_idle = others_percent is not None and others_percent <= MOST_OTHERS_PERCENT
@@ -127,7 +127,7 @@ def _one_gpu_training(run: Run) -> str | None:
         return None
     if case.kernel_cache == "empty" or case.iterations not in COMPARABLE or run_time(record).log_probe is None:
         return None
-    return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}"
+    return f"{case.task}-{case.rl_library}-{case.stack}-n{case.num_envs}-steps{case.optimiser_steps}"
 
 
 def _reward_window(record: RunRecord) -> int:

@@ -60,6 +60,12 @@ def environments_text(number: int) -> str:
     return counted(number, "environment")
 
 
+def size_of_training(row: Mapping[str, Any]) -> str:
+    """``1,024 environments, 4 optimiser steps``: on one GPU, which decides the time of an iteration."""
+    steps = counted(row["optimiser_steps"], "optimiser step")
+    return f"{environments_text(row['environments_per_gpu'])}, {steps}"
+
+
 def size_text(row: Mapping[str, Any]) -> str:
     """``1,024 per GPU``, ``8,192 in total``; of several trainings on a GPU what each has."""
     if row["scaling"] == "strong":

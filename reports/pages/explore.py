@@ -31,8 +31,8 @@ from reports.figures.compare import CHANGES, Change, Row
 from reports.figures.lines import Figure, estimate, figure
 from reports.figures.tables import runs_of
 from reports.sets.version import ResultSet, Version
-from suite.files.wording import joined
-from suite.schema.record import RULE_WORDS, WORKLOAD_WORDS
+from suite.files.wording import counted, joined
+from suite.schema.record import WORKLOAD_WORDS
 from suite.statistics.intervals import CONFIDENCE
 
 WORDS: Final = (
@@ -109,7 +109,7 @@ class Point:
             settings, variant = f"{row['trainings_per_gpu']} trainings on a GPU", ""
         parts = (
             STACK_NAMES[row["physics"]], settings, variant if variant != settings else "",
-            RULE_WORDS["fixed_updates"] if row["minibatch_rule"] == "fixed_updates" else "",
+            counted(row["optimiser_steps"], "optimiser step") if row["workload"] == "train" else "",
             "through MPS" if row["mps"] else "",
         )  # fmt: skip
         return ", ".join(part for part in parts if part)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from reports.data.columns import COMPARABLE, MOST_OTHERS_PERCENT
-from reports.data.words import physics_name, task_name
+from reports.data.words import physics_name, size_of_training, task_name
 from reports.display.charts.drawing import Texts
 from reports.display.charts.forest import forest
 from reports.display.charts.forest import row as row_of
@@ -89,7 +89,7 @@ def _comparison(version: Version, ratio: Mapping[str, Any]) -> Comparison:
     one, other = ({row["machine"] for row in rows if row["gpu_model"] == gpu} for gpu in gpus)
     return Comparison(
         version=version,
-        name=f"{', '.join(work)}, {rows[0]['environments_per_gpu']:,} environments",
+        name=", ".join((*work, size_of_training(rows[0]))),
         training=training,
         figure=ratio,
         gpus=(_short(gpus[0]), _short(gpus[1])),

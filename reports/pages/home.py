@@ -129,7 +129,7 @@ def _fewer(ratios: Sequence[Ratio]) -> str:
 
 
 def _of_ratios(ratios: Sequence[Ratio], noun: str = "") -> list[str]:
-    named = [(ratio.figure, configuration_name(ratio.pair.of)) for ratio in ratios]
+    named = [(ratio.figure, f"{configuration_name(ratio.pair.of)}{ratio.held}") for ratio in ratios]
     return [f"{_ends(named)} times the frames of {_fewer(ratios)}{noun}", "clear"] if ratios else []
 
 

@@ -21,6 +21,7 @@ from reports.pages.rewards import by_marks
 from reports.sets.machines import Place, plain_name
 from reports.sets.version import ResultSet, Version
 from suite.files.wording import counted, joined
+from suite.schema.record import RULE_WORDS
 from suite.statistics.intervals import Estimate
 
 HEADINGS: Final = ("What changes", "Task and library", "From", "To", "Times the speed", "How sure", "Where")
@@ -82,11 +83,19 @@ class Ratio:
         """Task and library; libraries are compared with as many environments."""
         name, row = task_name(self.pair.of["task"]), self.pair.of
         if self.setting.column != "library":
-            return f"{name}, {row['library']}"
+            return f"{name}, {row['library']}{self.held}"
         gpus = f" on {row['gpus']} GPUs" if row["gpus"] > 1 else ""
         physics = "" if row["physics"] == "kitless" else f", {physics_name(row['physics'])}"
         trainings = f", {trainings_text(row)}" if row["trainings_per_gpu"] > 1 else ""
         return f"{name}, {row['environments']:,}{gpus}{physics}{trainings}"
+
+    @property
+    def held(self) -> str:
+        """What stays when a training gets more environments: the minibatch, or the number of optimiser steps."""
+        if self.setting.column != "environments_per_gpu" or not self.is_training:
+            return ""
+        has_same_steps = self.pair.of["optimiser_steps"] == self.pair.over["optimiser_steps"]
+        return f", {RULE_WORDS['fixed_updates' if has_same_steps else 'fixed_minibatch']}"
 
     @property
     def ends(self) -> tuple[str, str]:

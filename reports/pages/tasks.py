@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reports.data.samples import PARTS
-from reports.data.words import STACK_NAMES, environments_text, page_of_task, ranks_text, task_name
+from reports.data.words import STACK_NAMES, environments_text, page_of_task, ranks_text, size_of_training, task_name
 from reports.display.charts.curves import curves
 from reports.display.charts.drawing import Point, Texts
 from reports.display.charts.parts import parts
@@ -279,7 +279,7 @@ def _cores(version: Version, task: str) -> Iterator[str]:
     for training, row in rows.items():
         slope = rows_by_id(version).get(f"{training}/machines_slope")
         if slope and slope["low"] is not None:
-            name = f"{row['library']}, {STACK_NAMES[row['physics']]}, {environments_text(row['environments_per_gpu'])}"
+            name = f"{row['library']}, {STACK_NAMES[row['physics']]}, {size_of_training(row)}"
             yield f"{name}: {core_sentence(slope['low'], slope['high'], measured(slope, twice_the_core))}"
 
 

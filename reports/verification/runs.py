@@ -229,7 +229,7 @@ def _row(run: Run, of_case: Sequence[Run], fastest_s: float) -> Row:
     wanted, stolen, others = (seen.get(f"host_{name}_percent") for name in ("cpu", "stolen", "others"))
     is_compared = all(case[name] == value for name, value in _COMPARED.items()) and case["iterations"] in COMPARABLE
     is_quiet = others is not None and others <= MOST_OTHERS_PERCENT and machine["host_label"] and machine_gpus
-    training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}"
+    training = f"{case['task']}-{case['rl_library']}-{case['stack']}-n{case['num_envs']}-steps{case['optimiser_steps']}"
     timed = {  # what runs that shared their GPU do not have: times, what follows from one, and what is of the whole GPU
         "start_s": run.start_s(),
         "iteration_s": iteration_s,

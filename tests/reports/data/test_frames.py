@@ -1,15 +1,17 @@
 """Tables of stored results: a row for each run and each iteration, null where nothing was measured."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
+import pytest
 
-from reports.data.columns import RUN_COLUMNS
+from reports.data.columns import RUN_COLUMNS, WORK
 from reports.data.frames import runs
 from reports.figures.tables import runs_of
-from reports.sets.version import read_version
+from reports.sets.version import Version, read_version
 from suite.statistics.reduce import round_time_s
-from tests.fixtures.results.committed_results import committed_version
+from tests.fixtures.results.committed_results import committed_version, newest_version
 from tests.fixtures.results.generated_results import make_case, make_result, write_results
 
 
@@ -50,3 +52,14 @@ def test_machines_are_not_compared_by_runs_of_which_nobody_knows_whether_they_we
     unknown = table.filter(pl.col("others_share").is_null() & pl.col("iteration_s").is_not_null())
     assert len(unknown) > 0
     assert unknown["one_gpu_training"].null_count() == len(unknown)
+
+
+@pytest.mark.parametrize("version", [committed_version, newest_version])
+def test_machines_are_compared_by_runs_of_equal_work_alone(version: Callable[[], Version]) -> None:
+    trainings = runs_of(version()).every.filter(pl.col("one_gpu_training").is_not_null()).group_by("one_gpu_training")
+    # The time of an iteration of one training does not depend on these; MPS was measured.
+    apart = {"seed", "series", "scaling", "size", "variant", "minibatch_rule", "iterations", "mps"}
+    work = [column.name for column in WORK if column.name not in apart]
+    numbers = trainings.agg(pl.col(work).n_unique()).select(work)
+    assert len(numbers) > 9
+    assert {name: most for name, most in numbers.max().row(0, named=True).items() if most != 1} == {}

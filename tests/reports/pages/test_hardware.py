@@ -56,10 +56,12 @@ def test_it_names_what_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_each_comparison_has_its_machines_and_the_newest_interval() -> None:
     every = {own.name: own for own in comparisons(newest_version())}
-    ant = every["Ant, rl_games, Newton, 1,024 environments"]
+    ant = every["Ant, rl_games, Newton, 1,024 environments, 4 optimiser steps"]
     assert (ant.version.name, ant.gpus) == ("2026.12", ("H200", "H100 80GB HBM3"))
     assert min(ant.machines) >= 2
-    assert every["Ant, rsl_rl, Newton, 4,096 environments"].version.name == "2026.11"  # one H100 there alone
+    assert (
+        every["Ant, rsl_rl, Newton, 4,096 environments, 20 optimiser steps"].version.name == "2026.11"
+    )  # one H100 there alone
     drawn = hardware.chart(newest_version())
     assert sum(comparisons(newest_version())[0].machines) == drawn.markup.count('<th scope="row"')
 

@@ -64,7 +64,9 @@ def test_the_table_says_how_many_environments_its_ratios_are_of() -> None:
     for row, column in ((frames, "environments_per_gpu"), (trainings, "trainings_per_gpu")):
         known = sorted(clear(version, column), key=lambda ratio: ratio.estimate.value)
         for ratio in (known[0], known[-1]):
-            assert f"{ratio.estimate.value:.2f} ({ratio.subject}, {ratio.pair.of['environments_per_gpu']:,} per" in row
+            name = ratio.subject.removesuffix(ratio.held)
+            assert f"{ratio.estimate.value:.2f} ({name}, {ratio.pair.of['environments_per_gpu']:,} per" in row
+            assert f"{ratio.held})" in row
             assert ratio.ends[0] in row.rpartition("times the frames of")[2]
     for row, place in ((own, "per GPU"), (split, "in total")):
         assert len(re.findall(rf"\(\w[^()]*, [\d,]+ {place}, \d+ GPUs\)", row)) == 2
