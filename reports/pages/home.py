@@ -166,7 +166,7 @@ def _rewards(version: Version) -> list[str]:
     if not known:
         return []
     task, line = max(known, key=lambda item: by_reward(item[1]))
-    own = line.figure(line.rows[-1], "sooner") if sooner_on(line, line.rows[-1]) else None
+    own = sooner_on(line, line.rows[-1])
     sure = f"{own['status']}, " if own else ""
     others = [
         f"{measured(own)} times as soon on {other.rows[-1]['gpus']} GPUs ({name}, {other.label})"
@@ -184,7 +184,7 @@ def _rewards(version: Version) -> list[str]:
             others.append(f"{as_soon} times as soon with {environments_text(most)} on one GPU ({name}, {label})")
     comes = f"; the reward comes {joined(others)}" if others else ""
     shown = f"{times(line)} ({task}, {line.label}){comes}"
-    return [f"with {line.base['library']}, {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
+    return [f"for {task} with {line.base['library']}, {_for_a_reward(line)}", shown, f"{sure}{seeds(line)}"]
 
 
 def _for_a_reward(line: Line) -> str:
